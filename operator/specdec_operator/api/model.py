@@ -1,0 +1,38 @@
+"""The base of every API model: frozen, camelCase on the wire, described by its own docstrings."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+from specdec_operator.api.rules import Rule
+
+
+class ApiModel(BaseModel):
+    """A part of an API object.
+
+    Unknown fields are refused, as the API server's strict field validation does.
+    """
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+        use_attribute_docstrings=True,
+    )
+
+    RULES: ClassVar[tuple[Rule, ...]] = ()
+    """The rules that span this model's fields."""
+
+
+class StatusModel(ApiModel):
+    """A part of a status.
+
+    Unknown fields are ignored: a status may have been written by a newer operator.
+    """
+
+    model_config = ConfigDict(extra="ignore")

@@ -1,0 +1,213 @@
+"""The ModelArtifact: one fetched or inspected model, one built engine or one assembled model repository.
+
+An internal kind: the operator makes it, and it is the controller of its Job. Its status is the durable memory of
+facts, attempts and terminal reasons.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from specdec_operator.api.model import ApiModel, StatusModel
+from specdec_operator.api.rules import Rule
+from specdec_operator.api.v1alpha1 import API_VERSION
+from specdec_operator.api.v1alpha1.metadata import ObjectMeta
+from specdec_operator.api.v1alpha1.pod import Pod
+from specdec_operator.api.v1alpha1.runtime import PullPolicy
+from specdec_operator.api.v1alpha1.scalars import ImageReference, LabelValue, ObjectName, RelativePath
+from specdec_operator.api.v1alpha1.source import SecretKeyReference
+
+Digest = Annotated[str, Field(max_length=64, pattern=r"^[0-9a-f]*$")]
+JsonText = Annotated[str, Field(max_length=131072)]
+
+
+class FetchInput(ApiModel):
+    """Download a hub repository into the store."""
+
+    repository: Annotated[str, Field(max_length=193)]
+    """Owner and name."""
+    revision: Annotated[str, Field(max_length=128)] = "main"
+    """Branch, tag or commit."""
+    endpoint: Annotated[str, Field(max_length=253)] = ""
+    """The hub's address; the client's own default if empty."""
+    token_secret_ref: SecretKeyReference | None = None
+    """The access token."""
+    directory: RelativePath
+    """Where in the store the files go."""
+
+
+class InspectInput(ApiModel):
+    """Read the facts of a model that a claim already holds."""
+
+    sub_path: Annotated[str, Field(max_length=512)] = ""
+    """The model's directory inside the claim."""
+
+
+class MountedModel(ApiModel):
+    """A model directory that a Job or pod reads."""
+
+    claim_name: ObjectName
+    """The claim that holds it."""
+    sub_path: Annotated[str, Field(max_length=512)] = ""
+    """Its directory inside the claim."""
+
+
+class BuildStep(ApiModel):
+    """One command of an engine build."""
+
+    name: Annotated[str, Field(max_length=32)]
+    """convert, quantize or build."""
+    argv: Annotated[list[Annotated[str, Field(max_length=1024)]], Field(min_length=1, max_length=128)]
+    """The command. `{model}`, `{checkpoint}` and `{engine}` stand for directories; the first element may be a list of
+    candidate programs separated by `|`, of which the first that exists is run."""
+
+
+class BuildInput(ApiModel):
+    """Build an engine."""
+
+    model: MountedModel
+    """The model to build from."""
+    steps: Annotated[list[BuildStep], Field(min_length=1, max_length=8)]
+    """The commands, in order."""
+    directory: RelativePath
+    """Where in the store the engine goes."""
+    ranks: Annotated[int, Field(ge=1, le=64)]
+    """Engine files expected: one for each rank."""
+    tensorrt_llm_version: Annotated[str, Field(max_length=32)]
+    """The version that the image must hold."""
+
+
+class AssembleInput(ApiModel):
+    """Assemble the model repository in the serving image, dry."""
+
+    repository: JsonText
+    """The repository's description, as the assemble program reads it (JSON)."""
+
+
+class JobGpu(ApiModel):
+    """GPUs of a Job."""
+
+    resource_name: Annotated[str, Field(max_length=253)]
+    """The extended resource."""
+    count: Annotated[int, Field(ge=1, le=64)]
+    """How many."""
+    product: LabelValue
+    """The node label that the Job needs."""
+
+
+class ModelArtifactSpec(ApiModel):
+    """What is to be fetched, inspected, built or assembled. Never changes: another content is another artifact."""
+
+    type: Literal["Model", "Engine", "Assembly"]
+    """What it yields."""
+    key: Digest
+    """Hash of all that decides its content."""
+    image: ImageReference
+    """The image whose programs do the work."""
+    image_pull_policy: PullPolicy = "IfNotPresent"
+    """When the kubelet pulls it."""
+    claim_name: ObjectName | None = None
+    """The store, or the claim that is inspected."""
+    fetch: FetchInput | None = None
+    """Download a hub repository into the store."""
+    inspect: InspectInput | None = None
+    """Read the facts of a model that a claim already holds."""
+    build: BuildInput | None = None
+    """Build an engine."""
+    assemble: AssembleInput | None = None
+    """Assemble the model repository in the serving image, dry."""
+    gpu: JobGpu | None = None
+    """GPUs that the Job needs."""
+    pod: Pod = Pod()
+    """How the Job's pod is scheduled and run."""
+
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            expression="[has(self.fetch), has(self.inspect), has(self.build), has(self.assemble)].exists_one(x, x)",
+            message="give exactly one of fetch, inspect, build and assemble",
+            holds=lambda self: (
+                sum(part is not None for part in (self.fetch, self.inspect, self.build, self.assemble)) == 1
+            ),
+        ),
+        Rule(
+            expression="self == oldSelf",
+            message="an artifact never changes: another content is another artifact",
+            holds=lambda _self: True,
+        ),
+    )
+
+
+class ModelFacts(StatusModel):
+    """What a model says of itself."""
+
+    architecture: Annotated[str, Field(max_length=128)]
+    """config.json's first architecture."""
+    vocabulary_size: Annotated[int, Field(ge=1)]
+    """Rows of the embedding, as config.json says."""
+    draft_vocabulary_size: Annotated[int, Field(ge=1)] | None = None
+    """An EAGLE-3 head's own reduced vocabulary."""
+    tokenizer_digest: Digest = ""
+    """Hash of vocabulary, added tokens and merges; empty if the directory holds no tokenizer."""
+    bos_token_id: int | None = None
+    """The token that starts a text."""
+    eos_token_ids: Annotated[list[int], Field(max_length=16)] = []
+    """The tokens that end a text."""
+    layers: Annotated[int, Field(ge=1)]
+    """Transformer layers."""
+    hidden_size: Annotated[int, Field(ge=1)]
+    """Width of the residual stream."""
+    attention_heads: Annotated[int, Field(ge=1)]
+    """Attention heads."""
+    key_value_heads: Annotated[int, Field(ge=1)]
+    """Key-value heads."""
+    head_size: Annotated[int, Field(ge=1)]
+    """Width of one attention head."""
+    data_type: Annotated[str, Field(max_length=32)]
+    """float16, bfloat16 or float32."""
+    context_length: Annotated[int, Field(ge=1)]
+    """The longest text that the model was made for, in tokens."""
+    weight_bytes: Annotated[int, Field(ge=0)]
+    """Bytes of the weight files."""
+    commit: Annotated[str, Field(max_length=64)] = ""
+    """The hub's commit that was downloaded; empty for a claim."""
+    content_digest: Digest
+    """Hash of file names, sizes and the weight index: the revision of a model on a claim."""
+
+
+class ModelArtifactStatus(StatusModel):
+    """What came of it."""
+
+    observed_generation: Annotated[int, Field(ge=-1)] = -1
+    """The generation that this status speaks of."""
+    state: Literal["Pending", "Running", "Ready", "Failed"] = "Pending"
+    """Failed is final until `specdec.dev/retry` asks again."""
+    reason: Annotated[str, Field(max_length=64)] = "Pending"
+    """A fixed word for the state's cause."""
+    message: Annotated[str, Field(max_length=2048)] = ""
+    """What is wrong, where, and what to do."""
+    attempts: Annotated[int, Field(ge=0)] = 0
+    """Jobs that ran."""
+    job: Annotated[str, Field(max_length=63)] = ""
+    """The Job that runs or ran last."""
+    not_before: Annotated[str, Field(max_length=32)] = ""
+    """When the next attempt may start."""
+    retry: Annotated[str, Field(max_length=128)] = ""
+    """The value of `specdec.dev/retry` that was last obeyed."""
+    facts: ModelFacts | None = None
+    """What the model says of itself."""
+    digest: Digest = ""
+    """Digest of the engine's manifest or of the assembled model repository."""
+
+
+class ModelArtifact(ApiModel):
+    """One fetched or inspected model, one built engine or one assembled model repository."""
+
+    api_version: Literal["specdec.dev/v1alpha1"] = API_VERSION
+    kind: Literal["ModelArtifact"] = "ModelArtifact"
+    metadata: ObjectMeta
+    spec: ModelArtifactSpec
+    """What is to be made."""
+    status: ModelArtifactStatus = ModelArtifactStatus()
+    """What came of it."""
