@@ -1,0 +1,1 @@
+"""The world outside the operator, for demo, tests and benchmarks; never shipped."""

@@ -1,0 +1,18 @@
+"""A real Kubernetes cluster made of binaries from package registries: control plane, kwok nodes, a real node."""
+
+from testbed.cluster.cluster import Cluster, ClusterOptions, running_cluster
+from testbed.cluster.errors import RealNodeUnavailableError, TestbedError
+from testbed.cluster.kwok import KwokNodes
+from testbed.cluster.progress import Progress, SilentProgress, TerminalProgress
+
+__all__ = [
+    "Cluster",
+    "ClusterOptions",
+    "KwokNodes",
+    "Progress",
+    "RealNodeUnavailableError",
+    "SilentProgress",
+    "TerminalProgress",
+    "TestbedError",
+    "running_cluster",
+]

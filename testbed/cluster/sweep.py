@@ -1,0 +1,55 @@
+"""Removing all that a cluster has made in the system.
+
+The same sweep ends every cluster: after its programs were stopped in order, and when its owner is found dead.
+"""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+from testbed.cluster.processes import kill, processes_of, wait_until
+from testbed.cluster.state import ClusterRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from testbed.cluster.progress import Progress
+
+KILL_SECONDS = 20.0
+
+
+def sweep(record: ClusterRecord) -> None:
+    """Kill what is left of a cluster, undo what it made, and delete its directory.
+
+    Raises:
+        NotReadyError: something can't be killed.
+        CommandError: something of a real node can't be undone.
+    """
+    wait_until(lambda: _killed(record.directory), what="the end of killed programs", seconds=KILL_SECONDS)
+    if record.directory.exists():
+        shutil.rmtree(record.directory)
+
+
+def _killed(directory: Path) -> bool:
+    left = processes_of(directory)
+    kill(left)
+    return not left
+
+
+def sweep_dead(clusters: Path, *, progress: Progress) -> None:
+    """Sweep every cluster whose owner is dead."""
+    for record in records(clusters):
+        if not record.owner.alive():
+            with progress.step(f"sweep cluster {record.name}, whose owner is dead"):
+                sweep(record)
+
+
+def records(clusters: Path) -> Iterator[ClusterRecord]:
+    """Find the records of the clusters in a folder."""
+    if not clusters.exists():
+        return
+    for directory in sorted(clusters.iterdir()):
+        if directory.is_dir() and (record := ClusterRecord.read(directory)) is not None:
+            yield record
