@@ -1,0 +1,1 @@
+"""The API server behind one narrow protocol, and what it takes to write to it safely."""
