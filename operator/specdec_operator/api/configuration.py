@@ -1,0 +1,45 @@
+"""The operator's own configuration: one YAML file, read once at start."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from specdec_operator.api.model import ApiModel
+from specdec_operator.api.v1alpha1.scalars import LabelValue
+from specdec_operator.api.v1alpha1.storage import Storage
+
+
+class DefaultReleases(ApiModel):
+    """The release of models that name none, per backend. Left out: the newest without a known blocking defect."""
+
+    llm_api: Annotated[str, Field(alias="LLMAPI", max_length=40)] | None = None
+    tensorrt_engine: Annotated[str, Field(alias="TensorRTEngine", max_length=40)] | None = None
+
+
+class OperatorConfiguration(ApiModel):
+    """Operator-wide defaults and limits."""
+
+    instance: Annotated[str, Field(max_length=253)] = "specdec-system/specdec-operator"
+    """Namespace and release of this operator, as status.controller names it."""
+    namespaces: Annotated[list[str], Field(max_length=256)] = []
+    """The namespaces that are watched; all of them if empty."""
+    storage: Storage | None = None
+    """The store of models that declare none."""
+    gpu_product: LabelValue | None = None
+    """The GPU product of models that declare none."""
+    default_releases: DefaultReleases = DefaultReleases()
+    """The release of models that name none."""
+    releases: Annotated[list[dict[str, Any]], Field(max_length=64)] = []
+    """Rows added to the capability table, or put in place of a row of the same name."""
+    hugging_face_endpoint: Annotated[str, Field(max_length=253)] = ""
+    """The hub of sources that name none."""
+    cluster_domain: Annotated[str, Field(max_length=253)] = "cluster.local"
+    """The cluster's DNS domain, for the addresses in status."""
+    resync_seconds: Annotated[int, Field(ge=10, le=86400)] = 600
+    """How often every object is looked at without an event."""
+    workers: Annotated[int, Field(ge=1, le=64)] = 8
+    """Reconciles at once."""
+    job_attempts: Annotated[int, Field(ge=1, le=20)] = 5
+    """How often a Job that may succeed another time is tried."""

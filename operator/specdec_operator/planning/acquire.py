@@ -1,0 +1,120 @@
+"""Which models to fetch or inspect: the artifacts that a spec needs before anything can be planned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from specdec_operator.api.v1alpha1.model_artifact import FetchInput, InspectInput, ModelArtifactSpec, MountedModel
+from specdec_operator.planning.keys import content_key, short
+
+if TYPE_CHECKING:
+    from specdec_operator.api.configuration import OperatorConfiguration
+    from specdec_operator.api.v1alpha1.pod import Pod
+    from specdec_operator.api.v1alpha1.source import HuggingFaceSource, ModelSource
+    from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
+    from specdec_operator.planning.resolution import Resolution
+
+GPU_PRODUCT_LABEL = "nvidia.com/gpu.product"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArtifactRequest:
+    """An artifact that a model needs.
+
+    Attributes:
+        role: What the model uses it for: target, draft, target-engine, draft-engine, assembly.
+        name: The ModelArtifact's name, the same for every model that needs the same content in the same claim.
+        yields: Where the content will lie; None for an assembly.
+    """
+
+    role: str
+    name: str
+    spec: ModelArtifactSpec
+    yields: MountedModel | None
+
+
+def acquire(
+    spec: SpeculativeModelSpec,
+    resolution: Resolution,
+    *,
+    configuration: OperatorConfiguration,
+    refresh: str = "",
+) -> tuple[ArtifactRequest, ...]:
+    """The models to fetch or inspect, target first.
+
+    Args:
+        refresh: The value of the annotation `specdec.dev/refresh`; a new one asks for moving revisions anew.
+    """
+    pod = job_pod(spec.pod, resolution)
+    models = [("target", spec.target.source)] + ([("draft", spec.draft.source)] if spec.draft else [])
+    return tuple(
+        _request(role, source, pod=pod, resolution=resolution, configuration=configuration, refresh=refresh)
+        for role, source in models
+    )
+
+
+def job_pod(pod: Pod, resolution: Resolution) -> Pod:
+    """The scheduling of Jobs: where the serving pods will be, so that the first consumer binds the volume there."""
+    if resolution.gpu_product is None:
+        return pod
+    return pod.model_copy(update={"node_selector": {**pod.node_selector, GPU_PRODUCT_LABEL: resolution.gpu_product}})
+
+
+def _request(
+    role: str,
+    source: ModelSource,
+    *,
+    pod: Pod,
+    resolution: Resolution,
+    configuration: OperatorConfiguration,
+    refresh: str,
+) -> ArtifactRequest:
+    fetch, inspect = None, None
+    if source.hugging_face:
+        claim = resolution.store_claim or ""
+        endpoint = source.hugging_face.endpoint or configuration.hugging_face_endpoint
+        fetch = _fetch(source.hugging_face, endpoint=endpoint, claim=claim, refresh=refresh)
+        directory = fetch.directory
+    elif source.persistent_volume_claim:
+        claim = source.persistent_volume_claim.claim_name
+        directory = source.persistent_volume_claim.sub_path or ""
+        inspect = InspectInput(sub_path=directory)
+    else:
+        raise ValueError(f"{role}: a source without a member passed the API's rules")
+    key = content_key({"directory": directory, "claim": claim, "inspected": inspect is not None, "refresh": refresh})
+    return ArtifactRequest(
+        role=role,
+        name=f"model-{short(key)}",
+        spec=ModelArtifactSpec(
+            type="Model",
+            key=key,
+            image=resolution.image.reference,
+            image_pull_policy=resolution.image.pull_policy,
+            claim_name=claim,
+            fetch=fetch,
+            inspect=inspect,
+            pod=pod,
+        ),
+        yields=MountedModel(claim_name=claim, sub_path=directory),
+    )
+
+
+def _fetch(source: HuggingFaceSource, *, endpoint: str, claim: str, refresh: str) -> FetchInput:
+    revision = source.revision or "main"
+    key = content_key(
+        {
+            "repository": source.repository,
+            "revision": revision,
+            "endpoint": endpoint,
+            "claim": claim,
+            "refresh": refresh,
+        }
+    )
+    return FetchInput(
+        repository=source.repository,
+        revision=revision,
+        endpoint=endpoint,
+        token_secret_ref=source.token_secret_ref,
+        directory=f"models/{short(key)}",
+    )

@@ -1,0 +1,240 @@
+"""The second pure step: with the models' facts known, everything else that a model needs.
+
+A `ServingPlan` says what the pods run. Its key names the revision: equal plans are one revision, whatever renders them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from specdec_operator.api.v1alpha1.model_artifact import AssembleInput, ModelArtifactSpec, MountedModel
+from specdec_operator.planning.acquire import ArtifactRequest, job_pod
+from specdec_operator.planning.engines import limits
+from specdec_operator.planning.keys import content_key, short
+from specdec_operator.pod.inputs import AssembleInput as AssembleProgramInput
+from specdec_operator.pod.inputs import CheckInput, EngineExpectation
+from specdec_operator.runtimes import llm_api, tensorrt_engine
+from specdec_operator.runtimes.serving import (
+    ENGINE_DIRECTORIES,
+    MODEL_DIRECTORIES,
+    REPOSITORY,
+    PlacedDevices,
+    ServingFiles,
+    ServingRequest,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+    from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
+    from specdec_operator.planning.resolution import Resolution
+
+_GIB = 1024**3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mount:
+    """A directory of a claim that the serving pods read."""
+
+    source: MountedModel
+    directory: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PodSize:
+    """What the server container asks for.
+
+    Attributes:
+        cpu: Cores, as a Kubernetes quantity.
+        memory_bytes: Memory, shared memory included.
+        shared_memory_bytes: Size of /dev/shm.
+    """
+
+    cpu: str
+    memory_bytes: int
+    shared_memory_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServingPlan:
+    """What the serving pods of a model run, down to the last file.
+
+    Attributes:
+        assembly: The artifact that proves the model repository in the serving image, before any swap.
+        assembled: What that artifact's program reads; the serving pods run the same with a revision.
+        check: What the first init container verifies.
+    """
+
+    resolution: Resolution
+    files: ServingFiles
+    mounts: tuple[Mount, ...]
+    check: CheckInput
+    assembled: AssembleProgramInput
+    assembly: ArtifactRequest
+    size: PodSize
+
+
+def plan_serving(
+    spec: SpeculativeModelSpec,
+    resolution: Resolution,
+    *,
+    facts: Mapping[str, ModelFacts],
+    models: Sequence[ArtifactRequest],
+    engines: Sequence[ArtifactRequest] = (),
+    engine_digests: Mapping[str, str] | None = None,
+) -> ServingPlan:
+    """Plan the serving pods.
+
+    Args:
+        facts: Facts per role.
+        models: The model artifacts, from `acquire`.
+        engines: The engine artifacts, from `plan_engines`.
+        engine_digests: Manifest digest per engine role, where the engines are built.
+    """
+    request = _serving_request(spec, resolution, dict(facts))
+    files = llm_api.render(request) if resolution.backend == "LLMAPI" else tensorrt_engine.render(request)
+    assembled = AssembleProgramInput(
+        output=REPOSITORY, models=files.templates, revision_model=files.endpoint_model, revision="", expected_digest=""
+    )
+    return ServingPlan(
+        resolution=resolution,
+        files=files,
+        mounts=_mounts(models, engines),
+        check=_check(spec, resolution, request, engines=engines, digests=engine_digests or {}),
+        assembled=assembled,
+        assembly=_assembly(spec, resolution, assembled),
+        size=_size(spec, resolution, facts),
+    )
+
+
+def revision_key(spec: SpeculativeModelSpec, plan: ServingPlan, *, assembly_digest: str, restart: str = "") -> str:
+    """The hash that names a revision: all that decides what its pods run; not replicas, suspend, Service or metadata.
+
+    Args:
+        assembly_digest: What the image made of the model repository.
+        restart: The value of the annotation `specdec.dev/restart`.
+    """
+    return content_key(
+        {
+            "image": plan.resolution.image.model_dump(),
+            "release": plan.resolution.release.name,
+            "argv": plan.files.argv,
+            "environment": dict(plan.files.environment),
+            "repository": plan.assembled.to_json(),
+            "assembly": assembly_digest,
+            "check": plan.check.to_json(),
+            "mounts": [{"directory": m.directory, **m.source.model_dump()} for m in plan.mounts],
+            "size": asdict(plan.size),
+            "placement": spec.placement.model_dump(),
+            "product": plan.resolution.gpu_product,
+            "gpus": plan.resolution.placement.gpus,
+            "pod": spec.pod.model_dump(),
+            "startupMinutes": spec.update.startup_minutes,
+            "restart": restart,
+        }
+    )
+
+
+def _serving_request(
+    spec: SpeculativeModelSpec, resolution: Resolution, facts: dict[str, ModelFacts]
+) -> ServingRequest:
+    engine = limits(spec, resolution, facts) if resolution.backend == "TensorRTEngine" else None
+    ends = facts["target"].eos_token_ids
+    return ServingRequest(
+        method=spec.speculation.method,
+        release=resolution.release,
+        draft_tokens=resolution.draft_tokens,
+        devices={
+            model.role: PlacedDevices(devices=model.devices, participant_ids=model.participant_ids)
+            for model in resolution.placement.models
+        },
+        world_size=resolution.placement.world_size,
+        serving=spec.serving,
+        logits_data_type=engine.logits_data_type if engine else "float32",
+        end_id=ends[0] if ends else None,
+    )
+
+
+def _mounts(models: Sequence[ArtifactRequest], engines: Sequence[ArtifactRequest]) -> tuple[Mount, ...]:
+    mounts = [Mount(source=m.yields, directory=MODEL_DIRECTORIES[m.role]) for m in models if m.yields]
+    mounts += [
+        Mount(source=e.yields, directory=ENGINE_DIRECTORIES[e.role.removesuffix("-engine")])
+        for e in engines
+        if e.yields
+    ]
+    return tuple(mounts)
+
+
+def _check(
+    spec: SpeculativeModelSpec,
+    resolution: Resolution,
+    request: ServingRequest,
+    *,
+    engines: Sequence[ArtifactRequest],
+    digests: Mapping[str, str],
+) -> CheckInput:
+    expectations = tuple(
+        EngineExpectation(
+            directory=ENGINE_DIRECTORIES[engine.role.removesuffix("-engine")],
+            digest=digests.get(engine.role, ""),
+            ranks=engine.spec.build.ranks if engine.spec.build else 1,
+            logits_data_type=request.logits_data_type,
+        )
+        for engine in engines
+    )
+    roles = ("target", "draft") if spec.draft else ("target",)
+    return CheckInput(
+        gpus=resolution.placement.gpus,
+        gpu_product=resolution.gpu_product or "",
+        minimum_driver=resolution.release.minimum_driver or "",
+        tensorrt_llm_version=resolution.release.tensorrt_llm,
+        engines=expectations,
+        model_directories=tuple(MODEL_DIRECTORIES[role] for role in roles),
+    )
+
+
+def _assembly(spec: SpeculativeModelSpec, resolution: Resolution, assembled: AssembleProgramInput) -> ArtifactRequest:
+    repository = assembled.to_json()
+    key = content_key({"image": resolution.image.reference, "repository": repository})
+    return ArtifactRequest(
+        role="assembly",
+        name=f"assembly-{short(key)}",
+        spec=ModelArtifactSpec(
+            type="Assembly",
+            key=key,
+            image=resolution.image.reference,
+            image_pull_policy=resolution.image.pull_policy,
+            assemble=AssembleInput(repository=repository),
+            pod=job_pod(spec.pod, resolution),
+        ),
+        yields=None,
+    )
+
+
+def _size(spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[str, ModelFacts]) -> PodSize:
+    world = resolution.placement.world_size
+    gpus = resolution.placement.gpus
+    shared = max(2, world, gpus if gpus > 1 else 0) * _GIB
+    weights = sum(fact.weight_bytes for fact in facts.values())
+    return PodSize(
+        cpu=spec.pod.server_resources.cpu or str(max(world, gpus) + 2),
+        memory_bytes=_bytes(spec.pod.server_resources.memory) or 4 * _GIB + weights + shared,
+        shared_memory_bytes=shared,
+    )
+
+
+_SUFFIXES = {
+    "": 1,
+    **{suffix: 1000**power for power, suffix in enumerate(("k", "M", "G", "T", "P", "E"), start=1)},
+    **{suffix: 1024**power for power, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), start=1)},
+}
+
+
+def _bytes(quantity: str | None) -> int:
+    if quantity is None:
+        return 0
+    number = quantity.rstrip("kKMGTPEim")
+    suffix = quantity[len(number) :]
+    return int(float(number) * (_SUFFIXES[suffix] if suffix != "m" else 0.001))

@@ -1,0 +1,1 @@
+"""What each backend can do, and how a valid spec becomes files and commands for it."""
