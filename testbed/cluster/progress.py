@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -81,5 +81,7 @@ class TerminalProgress:
         return "\r\x1b[2K" if self._terminal else ""
 
     def _write(self, text: str) -> None:
-        self._stream.write(text)
-        self._stream.flush()
+        # Whoever read this may be gone, which must keep nobody from stopping a cluster.
+        with suppress(OSError, ValueError):
+            self._stream.write(text)
+            self._stream.flush()
