@@ -12,25 +12,32 @@ from pydantic import Field
 
 from specdec_operator.api.model import ApiModel, StatusModel
 from specdec_operator.api.rules import Rule
-from specdec_operator.api.v1alpha1 import API_VERSION
+from specdec_operator.api.v1alpha1 import API_VERSION, patterns
 from specdec_operator.api.v1alpha1.metadata import ObjectMeta
 from specdec_operator.api.v1alpha1.pod import Pod
 from specdec_operator.api.v1alpha1.runtime import PullPolicy
-from specdec_operator.api.v1alpha1.scalars import ImageReference, LabelValue, ObjectName, RelativePath
+from specdec_operator.api.v1alpha1.scalars import (
+    ImageReference,
+    LabelValue,
+    ObjectName,
+    RelativePath,
+    RelativePathOrRoot,
+    ResourceName,
+)
 from specdec_operator.api.v1alpha1.source import SecretKeyReference
 
-Digest = Annotated[str, Field(max_length=64, pattern=r"^[0-9a-f]*$")]
+Digest = Annotated[str, Field(max_length=64, pattern=patterns.HEX_DIGEST.expression)]
 JsonText = Annotated[str, Field(max_length=131072)]
 
 
 class FetchInput(ApiModel):
     """Download a hub repository into the store."""
 
-    repository: Annotated[str, Field(max_length=193)]
+    repository: Annotated[str, Field(min_length=3, max_length=193, pattern=patterns.HUB_REPOSITORY.expression)]
     """Owner and name."""
-    revision: Annotated[str, Field(max_length=128)] = "main"
+    revision: Annotated[str, Field(min_length=1, max_length=128, pattern=patterns.HUB_REVISION.expression)] = "main"
     """Branch, tag or commit."""
-    endpoint: Annotated[str, Field(max_length=253)] = ""
+    endpoint: Annotated[str, Field(max_length=253, pattern=patterns.HUB_ENDPOINT_OR_DEFAULT.expression)] = ""
     """The hub's address; the client's own default if empty."""
     token_secret_ref: SecretKeyReference | None = None
     """The access token."""
@@ -41,7 +48,7 @@ class FetchInput(ApiModel):
 class InspectInput(ApiModel):
     """Read the facts of a model that a claim already holds."""
 
-    sub_path: Annotated[str, Field(max_length=512)] = ""
+    sub_path: RelativePathOrRoot = ""
     """The model's directory inside the claim."""
 
 
@@ -50,14 +57,14 @@ class MountedModel(ApiModel):
 
     claim_name: ObjectName
     """The claim that holds it."""
-    sub_path: Annotated[str, Field(max_length=512)] = ""
+    sub_path: RelativePathOrRoot = ""
     """Its directory inside the claim."""
 
 
 class BuildStep(ApiModel):
     """One command of an engine build."""
 
-    name: Annotated[str, Field(max_length=32)]
+    name: Annotated[str, Field(min_length=1, max_length=32, pattern=patterns.STEP_NAME.expression)]
     """convert, quantize or build."""
     argv: Annotated[list[Annotated[str, Field(max_length=1024)]], Field(min_length=1, max_length=128)]
     """The command. `{model}`, `{checkpoint}` and `{engine}` stand for directories; the first element may be a list of
@@ -75,8 +82,12 @@ class BuildInput(ApiModel):
     """Where in the store the engine goes."""
     ranks: Annotated[int, Field(ge=1, le=64)]
     """Engine files expected: one for each rank."""
-    tensorrt_llm_version: Annotated[str, Field(max_length=32)]
+    tensorrt_llm_version: Annotated[
+        str, Field(alias="tensorrtLLMVersion", min_length=1, max_length=32, pattern=patterns.VERSION.expression)
+    ]
     """The version that the image must hold."""
+    weight_bytes: Annotated[int, Field(ge=0)] = 0
+    """Bytes of the model's weights, from which memory and scratch space are derived."""
 
 
 class AssembleInput(ApiModel):
@@ -89,7 +100,7 @@ class AssembleInput(ApiModel):
 class JobGpu(ApiModel):
     """GPUs of a Job."""
 
-    resource_name: Annotated[str, Field(max_length=253)]
+    resource_name: ResourceName
     """The extended resource."""
     count: Annotated[int, Field(ge=1, le=64)]
     """How many."""

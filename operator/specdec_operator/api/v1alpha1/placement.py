@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
-
-from pydantic import Field
+from typing import ClassVar
 
 from specdec_operator.api.model import ApiModel
 from specdec_operator.api.rules import Rule
-from specdec_operator.api.v1alpha1.scalars import DeviceId, LabelValue
+from specdec_operator.api.v1alpha1.scalars import DeviceIds, LabelValue, ResourceName
 
 
 class Gpu(ApiModel):
     """Which GPUs."""
 
-    resource_name: Annotated[
-        str,
-        Field(min_length=3, max_length=253, pattern=r"^[a-z0-9.-]+/[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"),
-    ] = "nvidia.com/gpu"
+    resource_name: ResourceName = "nvidia.com/gpu"
     """The extended resource that pods ask for."""
     product: LabelValue | None = None
     """The node label `nvidia.com/gpu.product` that builds and serving need. Required on TensorRTEngine, whose engines
@@ -29,21 +24,9 @@ class Placement(ApiModel):
 
     gpu: Gpu = Gpu()
     """Which GPUs."""
-    draft_devices: (
-        Annotated[
-            list[DeviceId],
-            Field(min_length=1, max_length=64, json_schema_extra={"x-kubernetes-list-type": "set"}),
-        ]
-        | None
-    ) = None
+    draft_devices: DeviceIds | None = None
     """The draft's GPUs, one per rank. Left out: the first ones."""
-    target_devices: (
-        Annotated[
-            list[DeviceId],
-            Field(min_length=1, max_length=64, json_schema_extra={"x-kubernetes-list-type": "set"}),
-        ]
-        | None
-    ) = None
+    target_devices: DeviceIds | None = None
     """The target's GPUs, one per rank. Left out: those after the draft's."""
 
     RULES: ClassVar[tuple[Rule, ...]] = (

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from specdec_operator.api.model import ApiModel
-from specdec_operator.api.v1alpha1.scalars import AnnotationValue, LabelKey, LabelValue, ObjectName, Quantity
+from specdec_operator.api.v1alpha1 import patterns
+from specdec_operator.api.v1alpha1.scalars import (
+    AnnotationValue,
+    LabelKey,
+    LabelValue,
+    ObjectName,
+    Quantity,
+    distinct,
+)
 
 
 class Toleration(ApiModel):
@@ -28,7 +36,7 @@ class Toleration(ApiModel):
 class EnvironmentVariable(ApiModel):
     """One environment variable of the server container."""
 
-    name: Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+    name: Annotated[str, Field(min_length=1, max_length=253, pattern=patterns.ENVIRONMENT_NAME.expression)]
     """Its name. Names that the operator sets itself are refused."""
     value: Annotated[str, Field(max_length=4096)] = ""
     """Its value, taken literally."""
@@ -80,6 +88,7 @@ class Pod(ApiModel):
             max_length=64,
             json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
         ),
+        AfterValidator(distinct),
     ] = []
     """Extra environment of the server container."""
     server_resources: Resources = Resources()

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from specdec_operator.api.model import ApiModel
 from specdec_operator.api.rules import Rule
+from specdec_operator.api.v1alpha1 import patterns
 from specdec_operator.api.v1alpha1.scalars import ImageReference
 
 Backend = Literal["LLMAPI", "TensorRTEngine"]
@@ -29,9 +30,7 @@ class Runtime(ApiModel):
     backend: Backend | None = None
     """LLMAPI: TensorRT-LLM's PyTorch path, no build. TensorRTEngine: engines built ahead. Left out: LLMAPI for Eagle3
     and None, TensorRTEngine for DraftTarget."""
-    release: (
-        Annotated[str, Field(max_length=40, pattern=r"^[0-9]{2}\.[0-9]{2}(-[a-z0-9]([a-z0-9.-]*[a-z0-9])?)?$")] | None
-    ) = None
+    release: Annotated[str, Field(max_length=40, pattern=patterns.RELEASE.expression)] | None = None
     """The Triton release, as in `26.02`. Left out: the newest one without a known blocking defect for the backend."""
     image: RuntimeImage | None = None
     """A serving image in place of the release's stock image; it must hold what the release holds."""
@@ -42,10 +41,11 @@ class Engine(ApiModel):
 
     max_batch_size: Annotated[int, Field(ge=1, le=2048)] = 8
     """The most requests in one batch."""
-    max_input_length: Annotated[int, Field(ge=1, le=1048576)] = 2048
-    """The longest prompt, in tokens."""
-    max_sequence_length: Annotated[int, Field(ge=2, le=2097152)] = 3072
-    """The longest prompt with its answer, in tokens; drafted tokens are added by the operator."""
+    max_input_length: Annotated[int, Field(ge=1, le=1048576)] | None = None
+    """The longest prompt, in tokens. Left out: two thirds of maxSequenceLength."""
+    max_sequence_length: Annotated[int, Field(ge=2, le=2097152)] | None = None
+    """The longest prompt with its answer, in tokens; drafted tokens are added by the operator. Left out: 3072, or the
+    model's own context if that is shorter."""
     data_type: Literal["float16", "bfloat16"] | None = None
     """Arithmetic of the engine; the model's own type if left out."""
     logits_data_type: Literal["float32", "float16"] = "float32"
@@ -53,9 +53,16 @@ class Engine(ApiModel):
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            expression="self.maxInputLength < self.maxSequenceLength",
+            expression=(
+                "!has(self.maxInputLength) || !has(self.maxSequenceLength) || "
+                "self.maxInputLength < self.maxSequenceLength"
+            ),
             message="maxInputLength must be less than maxSequenceLength, which counts the prompt and the answer",
-            holds=lambda self: self.max_input_length < self.max_sequence_length,
+            holds=lambda self: (
+                self.max_input_length is None
+                or self.max_sequence_length is None
+                or self.max_input_length < self.max_sequence_length
+            ),
             field=".maxInputLength",
         ),
     )

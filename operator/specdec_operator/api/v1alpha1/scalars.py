@@ -2,23 +2,52 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
-DNS_LABEL = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
-DNS_SUBDOMAIN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
-RELATIVE_PATH = r"^[A-Za-z0-9_][A-Za-z0-9_.@+=-]*(/[A-Za-z0-9_][A-Za-z0-9_.@+=-]*)*$"
-QUANTITY = r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$"
+from specdec_operator.api.v1alpha1 import patterns
 
-ObjectName = Annotated[str, Field(min_length=1, max_length=253, pattern=DNS_SUBDOMAIN)]
-Quantity = Annotated[str, Field(min_length=1, max_length=32, pattern=QUANTITY)]
-RelativePath = Annotated[str, Field(min_length=1, max_length=512, pattern=RELATIVE_PATH)]
-ImageReference = Annotated[str, Field(min_length=1, max_length=512, pattern=r"^[a-zA-Z0-9][a-zA-Z0-9._:/@-]*$")]
-LabelKey = Annotated[
+
+def _quantity_text(value: Any) -> Any:
+    """Take a whole number for a quantity, as Kubernetes does with `cpu: 4`."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def distinct(values: list[Any]) -> list[Any]:
+    """Refuse a second entry of the same value, or of the same name, as the API server does.
+
+    Raises:
+        PydanticCustomError: `duplicate`.
+    """
+    identities = [getattr(value, "name", value) for value in values]
+    for index, identity in enumerate(identities):
+        if identity in identities[:index]:
+            raise PydanticCustomError("duplicate", "duplicate value {value}: each may occur once", {"value": identity})
+    return values
+
+
+ObjectName = Annotated[str, Field(min_length=1, max_length=253, pattern=patterns.DNS_SUBDOMAIN.expression)]
+Quantity = Annotated[
     str,
-    Field(min_length=1, max_length=317, pattern=r"^([a-z0-9.-]+/)?[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$"),
+    Field(
+        min_length=1,
+        max_length=32,
+        pattern=patterns.QUANTITY.expression,
+        json_schema_extra={"x-kubernetes-int-or-string": True},
+    ),
+    BeforeValidator(_quantity_text),
 ]
-LabelValue = Annotated[str, Field(max_length=63, pattern=r"^([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)?$")]
+RelativePath = Annotated[str, Field(min_length=1, max_length=512, pattern=patterns.RELATIVE_PATH.expression)]
+RelativePathOrRoot = Annotated[str, Field(max_length=512, pattern=patterns.RELATIVE_PATH_OR_ROOT.expression)]
+ImageReference = Annotated[str, Field(min_length=1, max_length=512, pattern=patterns.IMAGE_REFERENCE.expression)]
+LabelKey = Annotated[str, Field(min_length=1, max_length=317, pattern=patterns.LABEL_KEY.expression)]
+LabelValue = Annotated[str, Field(max_length=63, pattern=patterns.LABEL_VALUE.expression)]
 AnnotationValue = Annotated[str, Field(max_length=4096)]
-DeviceId = Annotated[int, Field(ge=0, le=63)]
+ResourceName = Annotated[str, Field(min_length=3, max_length=253, pattern=patterns.RESOURCE_NAME.expression)]
+DeviceIds = Annotated[
+    list[Annotated[int, Field(ge=0, le=63)]],
+    Field(min_length=1, max_length=64, json_schema_extra={"x-kubernetes-list-type": "set"}),
+    AfterValidator(distinct),
+]

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from specdec_operator.api.model import ApiModel
 from specdec_operator.api.rules import Rule
+from specdec_operator.api.v1alpha1 import patterns
 from specdec_operator.api.v1alpha1.scalars import ObjectName, RelativePath
 
 
@@ -16,7 +17,7 @@ class SecretKeyReference(ApiModel):
 
     name: ObjectName
     """The Secret's name."""
-    key: Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[-._a-zA-Z0-9]+$")] = "token"
+    key: Annotated[str, Field(min_length=1, max_length=253, pattern=patterns.SECRET_KEY.expression)] = "token"
     """The key inside the Secret."""
 
 
@@ -28,11 +29,11 @@ class HuggingFaceSource(ApiModel):
         Field(
             min_length=3,
             max_length=193,
-            pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}$",
+            pattern=patterns.HUB_REPOSITORY.expression,
         ),
     ]
     """Owner and name, as in `meta-llama/Llama-3.1-8B-Instruct`."""
-    revision: Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$")] | None = (
+    revision: Annotated[str, Field(min_length=1, max_length=128, pattern=patterns.HUB_REVISION.expression)] | None = (
         None
     )
     """Branch, tag or commit. Left out, the default branch's commit is resolved once and kept (see status.pins)."""
@@ -44,7 +45,7 @@ class HuggingFaceSource(ApiModel):
             Field(
                 min_length=8,
                 max_length=253,
-                pattern=r"^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._/-]*)?$",
+                pattern=patterns.HUB_ENDPOINT.expression,
             ),
         ]
         | None

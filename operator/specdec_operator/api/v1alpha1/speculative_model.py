@@ -114,9 +114,15 @@ class SpeculativeModelSpec(ApiModel):
             field=".placement.draftDevices",
         ),
         Rule(
-            expression="!has(self.engine) || !has(self.runtime.backend) || self.runtime.backend == 'TensorRTEngine'",
-            message="engine belongs to the backend TensorRTEngine: remove it or change runtime.backend",
-            holds=lambda self: self.engine is None or self.runtime.backend in (None, "TensorRTEngine"),
+            expression=(
+                "!has(self.engine) || (has(self.runtime.backend) ? self.runtime.backend == 'TensorRTEngine' : "
+                "self.speculation.method == 'DraftTarget')"
+            ),
+            message=(
+                "engine belongs to the backend TensorRTEngine: remove engine, or set runtime.backend to TensorRTEngine "
+                "where the method allows it"
+            ),
+            holds=lambda self: self.engine is None or _is_built(self),
             field=".engine",
             reason="FieldValueForbidden",
         ),
@@ -184,8 +190,15 @@ class SpeculativeModel(ApiModel):
                 "the operator's objects are named after it"
             ),
             holds=lambda self: _short_label(self.metadata.name),
+            field=".metadata.name",
         ),
     )
+
+
+def _is_built(spec: SpeculativeModelSpec) -> bool:
+    if spec.runtime.backend is not None:
+        return spec.runtime.backend == "TensorRTEngine"
+    return spec.speculation.method == "DraftTarget"
 
 
 def _short_label(name: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from specdec_operator.api.model import StatusModel
+from specdec_operator.api.v1alpha1 import patterns
 
 ConditionType = Literal[
     "Accepted",
@@ -25,11 +26,11 @@ Text = Annotated[str, Field(max_length=1024)]
 class Condition(StatusModel):
     """One condition, as Kubernetes' own."""
 
-    type: Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z][A-Za-z0-9]*$")]
+    type: Annotated[str, Field(min_length=1, max_length=64, pattern=patterns.WORD.expression)]
     """What it is about."""
     status: Literal["True", "False", "Unknown"]
     """Whether it holds."""
-    reason: Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z][A-Za-z0-9]*$")]
+    reason: Annotated[str, Field(min_length=1, max_length=64, pattern=patterns.WORD.expression)]
     """A fixed word for why."""
     message: Annotated[str, Field(max_length=2048)] = ""
     """What is wrong, where, and what to do."""
@@ -89,7 +90,7 @@ class EndpointStatus(StatusModel):
     """URL of Triton's metrics."""
     model_name: Annotated[str, Field(max_length=63)] = ""
     """The Triton model that clients call."""
-    request_parameters: Annotated[dict[str, Text], Field(max_length=16)] = {}
+    request_parameters: Annotated[dict[Annotated[str, Field(max_length=128)], Text], Field(max_length=16)] = {}
     """What clients must send beside the prompt, such as num_draft_tokens; values are JSON."""
 
 
