@@ -1,8 +1,10 @@
 """A real Kubernetes cluster made of binaries from package registries: control plane, kwok nodes, a real node."""
 
-from testbed.cluster.cluster import Cluster, ClusterOptions, running_cluster
+from testbed.cluster.cluster import Cluster, ClusterOptions
 from testbed.cluster.errors import RealNodeUnavailableError, TestbedError
 from testbed.cluster.kwok import KwokNodes
+from testbed.cluster.lifecycle import running_cluster
+from testbed.cluster.node import RealNode
 from testbed.cluster.progress import Progress, SilentProgress, TerminalProgress
 
 __all__ = [
@@ -10,6 +12,7 @@ __all__ = [
     "ClusterOptions",
     "KwokNodes",
     "Progress",
+    "RealNode",
     "RealNodeUnavailableError",
     "SilentProgress",
     "TerminalProgress",

@@ -7,15 +7,18 @@ import os
 import signal
 import sys
 import threading
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from testbed.cluster.binaries import Builder
-from testbed.cluster.cache import cache_directory, clusters_directory, exclusive
-from testbed.cluster.cluster import ClusterOptions, running_cluster
+from testbed.cluster.cache import cache_directory
+from testbed.cluster.cluster import ClusterOptions
 from testbed.cluster.errors import TestbedError
 from testbed.cluster.kwok import KwokNodes
+from testbed.cluster.lifecycle import clean, running_cluster
+from testbed.cluster.node import RealNode
 from testbed.cluster.progress import TerminalProgress
-from testbed.cluster.sweep import sweep_dead
 from testbed.cluster.tools import CONTROL_PLANE, HELM, NODE
 
 if TYPE_CHECKING:
@@ -52,16 +55,18 @@ def _run(chosen: argparse.Namespace, *, progress: Progress) -> None:
         case "up":
             _up(chosen, progress=progress)
         case _:
-            clusters = clusters_directory()
-            with exclusive(clusters / ".lock"):
-                sweep_dead(clusters, progress=progress)
+            clean(progress=progress)
 
 
 def _up(chosen: argparse.Namespace, *, progress: Progress) -> None:
-    nodes = KwokNodes(count=chosen.kwok_nodes, gpus=chosen.gpus, product=chosen.product)
-    options = ClusterOptions(kwok_nodes=nodes if nodes.count else None)
+    kwok_nodes = KwokNodes(count=chosen.kwok_nodes, gpus=chosen.gpus, product=chosen.product)
+    real_node = RealNode(gpus=chosen.gpus, product=chosen.product, images=chosen.image)
+    options = ClusterOptions(
+        kwok_nodes=kwok_nodes if kwok_nodes.count else None,
+        real_node=real_node if chosen.real_node else None,
+    )
     if chosen.name:
-        options = ClusterOptions(name=chosen.name, kwok_nodes=options.kwok_nodes)
+        options = replace(options, name=chosen.name)
     with running_cluster(options, progress=progress) as cluster:
         progress.say(f"export KUBECONFIG={cluster.kubeconfig}\nCtrl-C stops the cluster")
         threading.Event().wait()
@@ -75,7 +80,11 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("--helm", action="store_true", help="Helm too")
     up = commands.add_parser("up", help="run a cluster until Ctrl-C")
     up.add_argument("--name", default="", help="name of the cluster (default: a new one)")
-    up.add_argument("--kwok-nodes", type=int, default=KwokNodes.count, help="nodes that kwok plays")
+    up.add_argument("--real-node", action="store_true", help="with a node that runs pods; needs root")
+    up.add_argument(
+        "--image", type=Path, action="append", default=[], help="image archive for the real node (repeatable)"
+    )
+    up.add_argument("--kwok-nodes", type=int, default=0, help="nodes that kwok plays")
     up.add_argument("--gpus", type=int, default=KwokNodes.gpus, help="nvidia.com/gpu of each node")
     up.add_argument("--product", default=KwokNodes.product, help="their label nvidia.com/gpu.product")
     commands.add_parser("clean", help="sweep what clusters of dead owners left")

@@ -101,6 +101,11 @@ class ControlPlane:
         (self._port,) = free_ports(1, address=settings.address)
 
     @property
+    def address(self) -> str:
+        """The address that the API server listens on."""
+        return self._settings.address
+
+    @property
     def endpoint(self) -> Endpoint:
         """How to reach the API server."""
         return Endpoint(

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from testbed.cluster.commands import search_path
 from testbed.cluster.errors import NotReadyError, ProgramError
 
 if TYPE_CHECKING:
@@ -74,8 +75,11 @@ class Programs:
         self._directory = directory
         self._running: list[tuple[Program, subprocess.Popen[bytes]]] = []
 
-    def start(self, program: Program) -> None:
+    def start(self, program: Program) -> int:
         """Start a program, its output going to `logs/<name>.log` below the cluster's directory.
+
+        Returns:
+            Its process id.
 
         Raises:
             ProgramError: the program could not be started at all.
@@ -83,7 +87,7 @@ class Programs:
         log = self._log(program)
         log.parent.mkdir(parents=True, exist_ok=True)
         environment = {
-            "PATH": os.environ.get("PATH", os.defpath),
+            "PATH": search_path(),
             "HOME": str(self._directory),
             OWNER_VARIABLE: str(self._directory),
         }
@@ -101,6 +105,7 @@ class Programs:
             except OSError as error:
                 raise ProgramError(f"{program.name} could not be started: {error}") from error
         self._running.append((program, process))
+        return process.pid
 
     def check(self) -> None:
         """Raise if a program has ended.

@@ -5,6 +5,7 @@ The record is written before anything of the cluster exists, and names all that 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from dataclasses import asdict, dataclass
@@ -18,17 +19,21 @@ STATE_FILE = "state.json"
 
 @dataclass(frozen=True)
 class NodeRecord:
-    """What a real node makes in the system, outside the cluster's directory.
+    """What a real node makes in the system, outside the cluster's directory and its own namespaces.
 
     Attributes:
-        namespace: name of its network namespace; its bridge, its pods' interfaces and all iptables rules live inside.
-        link: name of the host's end of the link into it.
+        link: name of the host's network interface that leads to it.
         cgroup: name of the control group that holds its pods.
     """
 
-    namespace: str
     link: str
     cgroup: str
+
+    @classmethod
+    def of(cls, directory: Path) -> NodeRecord:
+        """Name them after the cluster's directory, which no two clusters share."""
+        digest = hashlib.sha256(str(directory).encode()).hexdigest()[:8]
+        return cls(link=f"specdec{digest[:7]}", cgroup=f"specdec-{digest}")
 
 
 @dataclass(frozen=True)

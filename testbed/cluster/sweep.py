@@ -6,8 +6,12 @@ The same sweep ends every cluster: after its programs were stopped in order, and
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from testbed.cluster import cgroups
+from testbed.cluster.namespaces import KUBELET_DIRECTORY
+from testbed.cluster.network import remove_link
 from testbed.cluster.processes import kill, processes_of, wait_until
 from testbed.cluster.state import ClusterRecord
 
@@ -28,6 +32,12 @@ def sweep(record: ClusterRecord) -> None:
         CommandError: something of a real node can't be undone.
     """
     wait_until(lambda: _killed(record.directory), what="the end of killed programs", seconds=KILL_SECONDS)
+    if record.node is not None:
+        remove_link(record.node.link)
+        cgroups.remove(record.node.cgroup)
+        # Ours only if it is empty.
+        with suppress(OSError):
+            KUBELET_DIRECTORY.rmdir()
     if record.directory.exists():
         shutil.rmtree(record.directory)
 

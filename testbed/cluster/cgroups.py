@@ -1,0 +1,48 @@
+"""The control group that a real node's pods live in, on hosts of either version."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from testbed.cluster.processes import wait_until
+
+ROOT = Path("/sys/fs/cgroup")
+REMOVE_SECONDS = 20.0
+
+
+def hierarchies(root: Path = ROOT) -> tuple[Path, ...]:
+    """Return the mounted hierarchies: the one of version 2, or all of version 1."""
+    if (root / "cgroup.controllers").exists():
+        return (root,)
+    folders = (folder for folder in sorted(root.iterdir()) if not folder.is_symlink())
+    return tuple(folder for folder in folders if (folder / "cgroup.procs").exists())
+
+
+def create(name: str, *, root: Path = ROOT) -> None:
+    """Make the group in every hierarchy."""
+    for hierarchy in hierarchies(root):
+        group = hierarchy / name
+        group.mkdir(exist_ok=True)
+        # In version 1 a new group may run nowhere until it is told where.
+        for limit in ("cpuset.cpus", "cpuset.mems"):
+            if hierarchy != root and (group / limit).exists():
+                (group / limit).write_text((hierarchy / limit).read_text(encoding="ascii"), encoding="ascii")
+
+
+def remove(name: str, *, root: Path = ROOT) -> None:
+    """Remove the group and all below it; the kernel lets go of dead processes in its own time.
+
+    Raises:
+        NotReadyError: a group stays in use.
+    """
+    groups = [hierarchy / name for hierarchy in hierarchies(root)]
+    wait_until(lambda: all(_removed(group) for group in groups), what=f"the end of {name}", seconds=REMOVE_SECONDS)
+
+
+def _removed(group: Path) -> bool:
+    for folder, _, _ in os.walk(group, topdown=False):
+        with suppress(OSError):
+            Path(folder).rmdir()
+    return not group.exists()
