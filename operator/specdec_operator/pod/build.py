@@ -1,0 +1,122 @@
+"""Build an engine in a scratch folder, and publish it whole."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from specdec_operator.pod.command import Finished, resolve, run_command, unknown_flags
+from specdec_operator.pod.engine_config import ENGINE, missing_ranks
+from specdec_operator.pod.errors import InvalidInput, ProgramFailure
+from specdec_operator.pod.gpu import read_gpus, require_product
+from specdec_operator.pod.inputs import BuildInput, BuildStep
+from specdec_operator.pod.manifest import Manifest, describe
+from specdec_operator.pod.paths import inside
+from specdec_operator.pod.program import run
+from specdec_operator.pod.scratch import own_scratch, remove_scratch
+from specdec_operator.pod.store import probe, publish, published, require_free, store_errors
+from specdec_operator.pod.tensorrt_llm_version import require_tensorrt_llm
+
+_STEPS_WITH_CHANGING_FLAGS = frozenset({"convert", "quantize"})
+
+
+def build(given: BuildInput) -> dict[str, Any]:
+    """Build the engine, or reuse the one that is already published.
+
+    Returns:
+        `digest`, `bytes`, `ranks` and `reused`.
+
+    Raises:
+        ProgramFailure: the build failed, or can't succeed here.
+    """
+    store = Path(given.store)
+    target = inside(store, given.directory)
+    present = published(target, kind=ENGINE)
+    if present is not None and not missing_ranks(target, given.ranks):
+        return _result(present, given, reused=True)
+    _require_model(Path(given.model))
+    require_tensorrt_llm(given.tensorrt_llm_version)
+    require_product(read_gpus(), given.gpu_product)
+    probe(store)
+    require_free(store, given.scratch_bytes)
+    with store_errors(store):
+        return _build(given, store, target)
+
+
+def _build(given: BuildInput, store: Path, target: Path) -> dict[str, Any]:
+    scratch = own_scratch(store, directory=given.directory, pod_uid=_pod_uid())
+    try:
+        engine, checkpoint = scratch / "engine", scratch / "checkpoint"
+        engine.mkdir()
+        places = {"model": given.model, "checkpoint": str(checkpoint), "engine": str(engine)}
+        for step in given.steps:
+            _run_step(step, places)
+        _require_ranks(engine, given.ranks)
+        origin = {
+            "model": given.model,
+            "tensorrtLlmVersion": given.tensorrt_llm_version,
+            "gpuProduct": given.gpu_product,
+            "steps": [list(step.argv) for step in given.steps],
+        }
+        manifest = publish(engine, target, describe(engine, kind=ENGINE, origin=origin, hashed=True))
+        return _result(manifest, given, reused=False)
+    finally:
+        remove_scratch(scratch)
+
+
+def _run_step(step: BuildStep, places: Mapping[str, str]) -> None:
+    argv = resolve(step.argv, places)
+    if step.name in _STEPS_WITH_CHANGING_FLAGS and (unknown := unknown_flags(argv)):
+        raise ProgramFailure(
+            "UnknownBuildArgument",
+            f"step {step.name}: the image's {argv[1] if len(argv) > 1 else argv[0]} doesn't know {', '.join(unknown)}; "
+            "declare the release that the image really is, in spec.runtime.release",
+        )
+    print(f"step {step.name}: {' '.join(argv)}", flush=True)
+    finished = run_command(argv)
+    if finished.returncode != 0:
+        raise _step_failure(step, finished)
+
+
+def _step_failure(step: BuildStep, finished: Finished) -> ProgramFailure:
+    if finished.out_of_memory:
+        return ProgramFailure(
+            "OutOfMemory",
+            f"step {step.name} ran out of memory (exit code {finished.returncode}); raise spec.pod.resources.build, "
+            f"use GPUs with more memory, or lower the limits under spec.engine. Its last lines: {finished.tail}",
+        )
+    return ProgramFailure(
+        "EngineBuildFailed",
+        f"step {step.name} ended with exit code {finished.returncode}. Its last lines: {finished.tail}",
+    )
+
+
+def _require_model(model: Path) -> None:
+    if not (model / "config.json").is_file():
+        raise ProgramFailure("NotAModel", f"{model} holds no config.json; the model to build from isn't there")
+
+
+def _require_ranks(engine: Path, ranks: int) -> None:
+    missing = missing_ranks(engine, ranks)
+    if missing:
+        raise ProgramFailure(
+            "EngineIncomplete",
+            f"the build ended well, but its engine doesn't have {ranks} ranks and a config.json: {', '.join(missing)}; "
+            "the checkpoint's parallelism differs from spec.<role>.parallelism",
+        )
+
+
+def _pod_uid() -> str:
+    uid = os.environ.get("POD_UID", "")
+    if not uid or "/" in uid or uid.startswith("."):
+        raise InvalidInput("the environment variable POD_UID must hold the pod's uid")
+    return uid
+
+
+def _result(manifest: Manifest, given: BuildInput, *, reused: bool) -> dict[str, Any]:
+    return {"digest": manifest.digest(), "bytes": manifest.total_bytes(), "ranks": given.ranks, "reused": reused}
+
+
+if __name__ == "__main__":
+    sys.exit(run(BuildInput, build))

@@ -1,0 +1,106 @@
+"""Check, before the server starts, that the container has what the plan counted on."""
+
+import os
+import re
+import resource
+import sys
+from pathlib import Path
+from typing import Any
+
+from specdec_operator.pod.engine_config import normal_data_type, read_engine_config, require_engine
+from specdec_operator.pod.errors import ProgramFailure
+from specdec_operator.pod.gpu import Gpus, read_gpus, require_product
+from specdec_operator.pod.inputs import CheckInput, EngineExpectation
+from specdec_operator.pod.program import run
+from specdec_operator.pod.tensorrt_llm_version import require_tensorrt_llm
+
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - not a file made here: the shared memory's size is read
+
+
+def check(given: CheckInput) -> dict[str, Any]:
+    """Check GPUs, driver, versions, engines and models; report the limits that only the node decides.
+
+    Returns:
+        `gpus`, `driver`, `memlockBytes`, `stackBytes` (hard limits, -1 for none) and `sharedMemoryBytes`.
+
+    Raises:
+        ProgramFailure: something isn't as the plan counted on.
+    """
+    require_tensorrt_llm(given.tensorrt_llm_version)
+    for directory in given.model_directories:
+        _require_model(Path(directory))
+    for engine in given.engines:
+        _require_engine(engine, given.tensorrt_llm_version)
+    gpus = _require_gpus(given)
+    return {
+        "gpus": list(gpus.products),
+        "driver": gpus.driver,
+        "memlockBytes": resource.getrlimit(resource.RLIMIT_MEMLOCK)[1],
+        "stackBytes": resource.getrlimit(resource.RLIMIT_STACK)[1],
+        "sharedMemoryBytes": _shared_memory_bytes(),
+    }
+
+
+def _require_gpus(given: CheckInput) -> Gpus:
+    if given.gpus == 0:
+        return Gpus((), 0, "")
+    gpus = read_gpus()
+    if gpus.count < given.gpus:
+        raise ProgramFailure(
+            "GpuMissing",
+            f"the container has {gpus.count} GPUs, the placement needs {given.gpus}; check the device plugin's "
+            "resource and its sharing configuration",
+            terminal=False,
+        )
+    require_product(gpus, given.gpu_product)
+    if given.minimum_driver and _version(gpus.driver) < _version(given.minimum_driver):
+        raise ProgramFailure(
+            "DriverTooOld",
+            f"the node's driver is {gpus.driver}, the release needs {given.minimum_driver}; upgrade the driver or "
+            "choose an older release in spec.runtime.release",
+        )
+    return gpus
+
+
+def _require_engine(engine: EngineExpectation, tensorrt_llm_version: str) -> None:
+    directory = Path(engine.directory)
+    require_engine(directory, ranks=engine.ranks, digest=engine.digest)
+    config = read_engine_config(directory)
+    if tensorrt_llm_version and config.tensorrt_llm_version not in ("", tensorrt_llm_version):
+        raise ProgramFailure(
+            "TensorRTLLMVersionMismatch",
+            f"{directory} was built by TensorRT-LLM {config.tensorrt_llm_version}, the image holds "
+            f"{tensorrt_llm_version}; an engine serves only in the release that built it",
+        )
+    wanted = normal_data_type(engine.logits_data_type)
+    if wanted and config.logits_data_type not in ("", wanted):
+        raise ProgramFailure(
+            "LogitsTypeMismatch",
+            f"{directory} gives {config.logits_data_type} logits, the model repository expects {wanted}; build both "
+            "engines of the pair with the same spec.engine.logitsDataType",
+        )
+
+
+def _require_model(directory: Path) -> None:
+    if not (directory / "config.json").is_file():
+        raise ProgramFailure(
+            "ModelMissing", f"{directory} holds no model (no config.json); delete the ModelArtifact to fetch it again"
+        )
+
+
+def _shared_memory_bytes() -> int:
+    try:
+        status = os.statvfs(_SHARED_MEMORY)
+    except OSError:
+        return 0
+    return status.f_blocks * status.f_frsize
+
+
+def _version(text: str) -> tuple[int, ...]:
+    numbers = [int(number) for number in re.findall(r"\d+", text)]
+    # 590.44 and 590.44.0 are the same
+    return tuple(numbers + [0] * (4 - len(numbers)))
+
+
+if __name__ == "__main__":
+    sys.exit(run(CheckInput, check))

@@ -1,0 +1,217 @@
+"""What each program reads. The operator writes these same documents."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from specdec_operator.pod.document import Document
+
+
+@dataclass(frozen=True, kw_only=True)
+class FetchInput(Document):
+    """Download a hub repository into the store.
+
+    Attributes:
+        repository: owner and name.
+        revision: branch, tag or commit.
+        endpoint: the hub's address; the client's own default if empty.
+        store: absolute path of the store's mount.
+        directory: where in the store the files go, relative.
+    """
+
+    repository: str
+    revision: str
+    store: str
+    directory: str
+    endpoint: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InspectInput(Document):
+    """Read the facts of a mounted model directory."""
+
+    directory: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildStep(Document):
+    """One command of an engine build.
+
+    Attributes:
+        name: convert, quantize or build.
+        argv: the command; `{model}`, `{checkpoint}` and `{engine}` stand for directories. The first two elements may
+            be candidates separated by `|`, of which the first that exists is taken.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildInput(Document):
+    """Build an engine.
+
+    Attributes:
+        model: absolute path of the model's directory.
+        store: absolute path of the store's mount.
+        directory: where in the store the engine goes, relative.
+        steps: the commands, in order.
+        ranks: engine files expected.
+        tensorrt_llm_version: the version that the image must hold; any if empty.
+        gpu_product: GPU feature discovery's product label; any if empty.
+        scratch_bytes: free bytes that the store must have before the first step.
+    """
+
+    model: str
+    store: str
+    directory: str
+    steps: tuple[BuildStep, ...]
+    ranks: int
+    tensorrt_llm_version: str = ""
+    gpu_product: str = ""
+    scratch_bytes: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyEngineInput(Document):
+    """Check a published engine without a GPU. An empty digest accepts any."""
+
+    directory: str
+    ranks: int
+    digest: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelTemplate(Document):
+    """One model of the model repository.
+
+    Attributes:
+        name: the model's directory and name.
+        candidates: template directories in the image; the first that exists is taken. None: an empty configuration.
+        values: text for each `${variable}` of the template's config.pbtxt.
+        unset: variables that are left to the backend's default.
+        fields: dotted proto field paths of config.pbtxt and the JSON they are set to.
+        parameters: string parameters added to config.pbtxt or replaced in it.
+        files: relative path and text of files written as they are.
+        expected_parameters: string parameters that the result must hold.
+    """
+
+    name: str
+    candidates: tuple[str, ...] = ()
+    values: Mapping[str, str] = field(default_factory=dict)
+    unset: tuple[str, ...] = ()
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    expected_parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssembleInput(Document):
+    """Assemble a model repository from the image's own templates.
+
+    Attributes:
+        output: absolute path of the model repository; emptied first.
+        models: its models.
+        revision_model: the model that gets the parameter `specdec_revision`.
+        revision: that parameter's value; none is written if empty.
+        expected_digest: the digest that the dry assembly gave; any if empty.
+    """
+
+    output: str
+    models: tuple[ModelTemplate, ...]
+    revision_model: str
+    revision: str = ""
+    expected_digest: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineExpectation(Document):
+    """An engine that the server is going to load. Empty texts accept anything.
+
+    Attributes:
+        directory: absolute path of the published engine.
+        ranks: engine files.
+        digest: digest of its manifest.
+        logits_data_type: float32, float16 or Triton's TYPE_FP32, TYPE_FP16.
+    """
+
+    directory: str
+    ranks: int
+    digest: str = ""
+    logits_data_type: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckInput(Document):
+    """What the serving container must find. Empty texts accept anything.
+
+    Attributes:
+        gpus: GPUs of the container.
+        gpu_product: GPU feature discovery's product label.
+        minimum_driver: lowest driver version, dotted.
+        tensorrt_llm_version: the version inside the image.
+        engines: engines that are loaded.
+        model_directories: directories that must hold a config.json.
+    """
+
+    gpus: int
+    gpu_product: str = ""
+    minimum_driver: str = ""
+    tensorrt_llm_version: str = ""
+    engines: tuple[EngineExpectation, ...] = ()
+    model_directories: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchInput(Document):
+    """The serving process: its command, and variables laid over the container's environment."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CanaryInput(Document):
+    """One small real request.
+
+    Attributes:
+        port: HTTP port on loopback.
+        model: the endpoint model.
+        request: body for `/v2/models/<model>/generate`.
+        output: key of the answer that must hold text.
+        timeout_seconds: for the whole.
+        state_file: absolute path; made on success, so that later runs are cheap.
+    """
+
+    port: int
+    model: str
+    request: Mapping[str, Any]
+    output: str
+    timeout_seconds: float
+    state_file: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LivenessInput(Document):
+    """When a server counts as stuck.
+
+    Attributes:
+        port: HTTP port on loopback.
+        metrics_port: metrics port on loopback.
+        model: the endpoint model.
+        request: body of a one-token request.
+        output: key of the answer that must hold text.
+        timeout_seconds: for the one-token request.
+        stuck_seconds: how long requests may be pending without one being answered.
+        state_file: absolute path; what the last run saw.
+    """
+
+    port: int
+    metrics_port: int
+    model: str
+    request: Mapping[str, Any]
+    output: str
+    timeout_seconds: float
+    stuck_seconds: float
+    state_file: str

@@ -1,0 +1,63 @@
+"""The programs' own source, as ConfigMap data. Read by the operator, never shipped."""
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import resources
+
+PACKAGE = "specdec_operator.pod"
+PROGRAM_DIRECTORY = "/specdec/program"
+PROGRAMS = frozenset(
+    {"fetch", "inspect_model", "build", "verify_engine", "assemble", "check", "launch", "canary", "liveness"}
+)
+
+
+@dataclass(frozen=True)
+class MountItem:
+    """A ConfigMap key and the path that it gets in the volume."""
+
+    key: str
+    path: str
+
+
+def program_files(*names: str) -> dict[str, str]:
+    """ConfigMap data that holds programs and every module that they import.
+
+    Args:
+        names: programs, as in PROGRAMS.
+
+    Raises:
+        ValueError: a name is no program.
+    """
+    unknown = sorted(set(names) - PROGRAMS)
+    if unknown:
+        raise ValueError(f"no such program: {', '.join(unknown)}; the programs are {', '.join(sorted(PROGRAMS))}")
+    texts: dict[str, str] = {}
+    waiting = list(names)
+    while waiting:
+        module = waiting.pop()
+        if module not in texts:
+            texts[module] = _source(module)
+            waiting.extend(_imports(texts[module]))
+    return {f"{PACKAGE}.{module}.py": texts[module] for module in sorted(texts)}
+
+
+def mount_items(keys: Iterable[str]) -> list[MountItem]:
+    """Where each key of `program_files` lies below PROGRAM_DIRECTORY."""
+    return [MountItem(key, f"{key.removesuffix('.py').replace('.', '/')}.py") for key in sorted(keys)]
+
+
+def _source(module: str) -> str:
+    return resources.files(PACKAGE).joinpath(f"{module}.py").read_text(encoding="utf-8")
+
+
+def _imports(source: str) -> set[str]:
+    modules: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{PACKAGE}."):
+            modules.add((node.module or "").removeprefix(f"{PACKAGE}."))
+        elif isinstance(node, ast.Import):
+            modules.update(
+                alias.name.removeprefix(f"{PACKAGE}.") for alias in node.names if alias.name.startswith(f"{PACKAGE}.")
+            )
+    return modules

@@ -1,0 +1,1 @@
+"""Talking to Triton through tritonclient, from where the operator runs."""
