@@ -86,7 +86,7 @@ class BuildInput(ApiModel):
         str, Field(alias="tensorrtLLMVersion", min_length=1, max_length=32, pattern=patterns.VERSION.expression)
     ]
     """The version that the image must hold."""
-    weight_bytes: Annotated[int, Field(ge=0)] = 0
+    weight_bytes: Annotated[int, Field(ge=0, le=2**50)] = 0
     """Bytes of the model's weights, from which memory and scratch space are derived."""
 
 
@@ -206,6 +206,8 @@ class ModelArtifactStatus(StatusModel):
     """When the next attempt may start."""
     retry: Annotated[str, Field(max_length=128)] = ""
     """The value of `specdec.dev/retry` that was last obeyed."""
+    claim_uid: Annotated[str, Field(max_length=64)] = ""
+    """The claim that the content is in; another claim of the same name starts over."""
     facts: ModelFacts | None = None
     """What the model says of itself."""
     digest: Digest = ""

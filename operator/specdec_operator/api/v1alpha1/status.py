@@ -118,6 +118,15 @@ class FailedRevision(StatusModel):
     """What was seen."""
 
 
+class ProofStatus(StatusModel):
+    """What the operator's last proof through the Service was about; repeated when either changes."""
+
+    revision: Annotated[str, Field(max_length=63)]
+    """The ControllerRevision that answered."""
+    pods: Annotated[str, Field(max_length=64)]
+    """Hash of the pods behind the Service."""
+
+
 class SpeculativeModelStatus(StatusModel):
     """What the operator sees and did."""
 
@@ -161,6 +170,8 @@ class SpeculativeModelStatus(StatusModel):
     """The ControllerRevision that is being prepared or rolled out."""
     failed_revision: FailedRevision | None = None
     """The last revision that did not come to serve."""
+    proof: ProofStatus | None = None
+    """What the last proof was about."""
     acceptance: Annotated[str, Field(max_length=32)] = ""
     """Whether the pair's drafts are accepted: Effective, Ineffective or Unknown."""
     controller: Text = ""
