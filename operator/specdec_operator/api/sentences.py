@@ -67,7 +67,7 @@ def _missing(model: type[BaseModel], location: Location) -> str:
     around = _model_around(model, location)
     field = fields_of(around).get(str(location[-1])) if around else None
     said = " ".join((field.description or "").split()) if field else ""
-    return f"required, but missing: {said}" if said else "required, but missing"
+    return f"required, but missing. {said}" if said else "required, but missing"
 
 
 def _unknown(model: type[BaseModel], location: Location) -> str:

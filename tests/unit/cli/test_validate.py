@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from specdec_operator.cli.main import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VALID = """\
+apiVersion: specdec.dev/v1alpha1
+kind: SpeculativeModel
+metadata: {name: baseline}
+spec:
+  target: {source: {huggingFace: {repository: a/b}}}
+  speculation: {method: None}
+"""
+INVALID = VALID.replace("baseline", "broken").replace("repository: a/b", "repository: b") + "  replicas: 65\n"
+DEPLOYMENT = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "model.yaml"
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    return capsys.readouterr().out.splitlines()
+
+
+def test_a_valid_model_is_said_to_be_valid(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(VALID)
+
+    assert main(["validate", str(file)]) == 0
+    assert lines(capsys) == [f"{file}:baseline: valid"]
+
+
+def test_every_finding_has_a_line_with_file_object_and_field(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(INVALID)
+
+    assert main(["validate", str(file)]) == 1
+    assert [line.rsplit(": must", 1)[0] for line in lines(capsys)] == [
+        f"{file}:broken: spec.target.source.huggingFace.repository",
+        f"{file}:broken: spec.replicas",
+    ]
+
+
+def test_every_object_of_a_file_is_validated(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(f"{INVALID}---\n{VALID}")
+
+    assert main(["validate", str(file)]) == 1
+    assert lines(capsys)[-1] == f"{file}:baseline: valid"
+
+
+def test_every_file_is_validated(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(VALID)
+    other = file.with_name("other.yaml")
+    other.write_text(INVALID)
+
+    assert main(["validate", str(other), str(file)]) == 1
+    assert lines(capsys)[-1] == f"{file}:baseline: valid"
+
+
+def test_objects_of_other_apis_are_skipped_with_a_note(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(DEPLOYMENT)
+
+    assert main(["validate", str(file)]) == 0
+    assert lines(capsys) == [f"{file}:web: skipped: Deployment is not of specdec.dev"]
+
+
+def test_a_model_of_a_misspelt_group_is_not_skipped(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(VALID.replace("specdec.dev", "specdec.dv"))
+
+    assert main(["validate", str(file)]) == 1
+    assert "apiVersion: must be specdec.dev/v1alpha1" in lines(capsys)[0]
+
+
+def test_a_misspelt_kind_is_not_skipped(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(VALID.replace("kind: SpeculativeModel", "kind: SpeculativeModle"))
+
+    assert main(["validate", str(file)]) == 1
+    assert "kind: must be one of SpeculativeModel" in lines(capsys)[0]
+
+
+def test_an_object_without_a_kind_is_not_skipped(file: Path) -> None:
+    file.write_text("spec: {}\n")
+
+    assert main(["validate", str(file)]) == 1
+
+
+def test_standard_input_is_read_for_a_dash(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(VALID))
+
+    assert main(["validate", "-"]) == 0
+    assert lines(capsys) == ["-:baseline: valid"]
+
+
+def test_a_missing_file_is_an_error_of_its_own(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", str(file)]) == 2
+    assert capsys.readouterr().err == f"{file}: No such file or directory\n"
+
+
+def test_a_missing_file_hides_no_findings_of_the_others(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(INVALID)
+
+    assert main(["validate", "missing.yaml", str(file)]) == 2
+    assert len(lines(capsys)) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: [1\nb: 2\n", ":2: expected ',' or ']'"),
+        ("a: 1\nb: 2\na: 3\n", ":3: the key 'a' occurs twice in one map; remove one"),
+        ("---\na: 1\n---\n- 1\n", ":4: not a Kubernetes object"),
+        ("a: !!python/object:os.system {}\n", ":1: could not determine a constructor"),
+        ("a: \x00\n", ": unacceptable character"),
+        ("a: &loop [*loop]\n", ":1: found unconstructable recursive node"),
+    ],
+)
+def test_what_is_no_yaml_is_an_error_with_its_line(
+    *, file: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
+) -> None:
+    file.write_text(text)
+
+    assert main(["validate", str(file)]) == 2
+    assert f"{file}{said}" in capsys.readouterr().err
+
+
+def test_what_is_no_text_is_an_error(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_bytes(b"\xff\xfe\x00")
+
+    assert main(["validate", str(file)]) == 2
+    assert "not UTF-8 text" in capsys.readouterr().err
+
+
+def test_an_empty_file_is_noted(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text("---\n")
+
+    assert main(["validate", str(file)]) == 0
+    assert "holds no object" in lines(capsys)[0]
+
+
+def test_a_date_stays_text(file: Path) -> None:
+    file.write_text(VALID + "  pod: {annotations: {built: 2026-11-21}}\n")
+
+    assert main(["validate", str(file)]) == 0
+
+
+def test_anchors_and_merged_keys_are_understood(file: Path) -> None:
+    file.write_text(
+        VALID.replace("speculation: {method: None}", "speculation: {<<: &m {method: DraftTarget}, method: None}")
+    )
+
+    assert main(["validate", str(file)]) == 0
+
+
+def test_validating_takes_less_than_a_second_and_imports_no_client(file: Path) -> None:
+    file.write_text(VALID)
+    program = (
+        "import sys; from specdec_operator.cli.main import main; code = main(sys.argv[1:]); "
+        "heavy = {'kopf', 'kubernetes', 'aiohttp', 'tritonclient'} & set(sys.modules); "
+        "sys.exit(f'imported {heavy}' if heavy else code)"
+    )
+    started = time.monotonic()
+
+    subprocess.run([sys.executable, "-c", program, "validate", str(file)], check=True)
+
+    assert time.monotonic() - started < 3  # a second where nothing else runs
