@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from specdec_operator.api.v1alpha1.model_artifact import FetchInput, InspectInput, ModelArtifactSpec, MountedModel
+from specdec_operator.api.v1alpha1.pod import Toleration
 from specdec_operator.planning.keys import content_key, short
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def acquire(
     Args:
         refresh: The value of the annotation `specdec.dev/refresh`; a new one asks for moving revisions anew.
     """
-    pod = job_pod(spec.pod, resolution)
+    pod = placed_pod(spec, resolution)
     models = [("target", spec.target.source)] + ([("draft", spec.draft.source)] if spec.draft else [])
     return tuple(
         _request(role, source, pod=pod, resolution=resolution, configuration=configuration, refresh=refresh)
@@ -54,11 +55,19 @@ def acquire(
     )
 
 
-def job_pod(pod: Pod, resolution: Resolution) -> Pod:
-    """The scheduling of Jobs: where the serving pods will be, so that the first consumer binds the volume there."""
-    if resolution.gpu_product is None:
-        return pod
-    return pod.model_copy(update={"node_selector": {**pod.node_selector, GPU_PRODUCT_LABEL: resolution.gpu_product}})
+def placed_pod(spec: SpeculativeModelSpec, resolution: Resolution) -> Pod:
+    """The scheduling of every pod of a model, Jobs too: the first consumer of a volume binds it where the GPUs are.
+
+    GPU nodes are often tainted with the resource's name, so that taint is tolerated.
+    """
+    resource = spec.placement.gpu.resource_name
+    tolerations = list(spec.pod.tolerations)
+    if not any(toleration.key == resource for toleration in tolerations):
+        tolerations.append(Toleration(key=resource, operator="Exists"))
+    product = {GPU_PRODUCT_LABEL: resolution.gpu_product} if resolution.gpu_product else {}
+    return spec.pod.model_copy(
+        update={"node_selector": {**spec.pod.node_selector, **product}, "tolerations": tolerations}
+    )
 
 
 def _request(

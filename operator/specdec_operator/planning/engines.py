@@ -13,7 +13,7 @@ from specdec_operator.api.v1alpha1.model_artifact import (
     MountedModel,
 )
 from specdec_operator.api.v1alpha1.runtime import Engine
-from specdec_operator.planning.acquire import ArtifactRequest, job_pod
+from specdec_operator.planning.acquire import ArtifactRequest, placed_pod
 from specdec_operator.planning.keys import content_key, short
 from specdec_operator.planning.refusal import Refusal, Refused
 
@@ -153,7 +153,7 @@ def _engine(
                 weight_bytes=facts[role].weight_bytes,
             ),
             gpu=JobGpu(resource_name=spec.placement.gpu.resource_name, count=1, product=product),
-            pod=job_pod(spec.pod, resolution),
+            pod=placed_pod(spec, resolution),
         ),
         yields=MountedModel(claim_name=claim, sub_path=directory),
     )

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from specdec_operator.api.v1alpha1.model_artifact import AssembleInput, ModelArtifactSpec, MountedModel
-from specdec_operator.planning.acquire import ArtifactRequest, job_pod
+from specdec_operator.planning.acquire import ArtifactRequest, placed_pod
 from specdec_operator.planning.engines import limits
 from specdec_operator.planning.keys import content_key, short
 from specdec_operator.pod.inputs import AssembleInput as AssembleProgramInput
@@ -207,7 +207,7 @@ def _assembly(spec: SpeculativeModelSpec, resolution: Resolution, assembled: Ass
             image=resolution.image.reference,
             image_pull_policy=resolution.image.pull_policy,
             assemble=AssembleInput(repository=repository),
-            pod=job_pod(spec.pod, resolution),
+            pod=placed_pod(spec, resolution),
         ),
         yields=None,
     )

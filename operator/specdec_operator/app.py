@@ -1,0 +1,168 @@
+"""The composition root: every part is made here, once, and handed what it needs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import uuid
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import kopf
+from prometheus_client import CollectorRegistry
+
+from specdec_operator.cluster.events import EventRecorder
+from specdec_operator.cluster.http import HttpKubernetesApi
+from specdec_operator.cluster.lease import LeaseElector, LeaseSettings
+from specdec_operator.cluster.login import login_handler, open_session
+from specdec_operator.health import Health, health_server
+from specdec_operator.metrics import Metrics
+from specdec_operator.reconcile.artifact import ArtifactReconciler
+from specdec_operator.reconcile.context import Context
+from specdec_operator.reconcile.informer import informer_registry, informer_settings
+from specdec_operator.reconcile.model import ModelReconciler
+from specdec_operator.reconcile.queue import Key, Result, WorkQueue
+from specdec_operator.reconcile.resync import Resync
+from specdec_operator.reconcile.workers import run_workers
+from specdec_operator.resources.template import Templates
+from specdec_operator.runtimes.table import load_table
+from specdec_operator.triton.proof import TritonProver
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from specdec_operator.api.configuration import OperatorConfiguration
+    from specdec_operator.cluster.credentials import Credentials
+    from specdec_operator.triton.proof import Prover
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What an operator process is given.
+
+    Attributes:
+        stop: Set from outside to end the process in good order.
+        prover: Proves Services; None for the real one.
+    """
+
+    credentials: Credentials
+    configuration: OperatorConfiguration
+    stop: asyncio.Event
+    host: str = "0.0.0.0"  # noqa: S104 - probes come from the kubelet
+    port: int = 8080
+    prover: Prover | None = None
+
+
+async def run_operator(surroundings: Surroundings) -> None:
+    """Serve health and metrics, wait for the lease, then reconcile until stopped.
+
+    Raises:
+        LeadershipLost: The lease could not be renewed; another process may lead now.
+        CredentialsError: The API server refuses the credentials.
+    """
+    metrics = Metrics(CollectorRegistry())
+    queue = WorkQueue(observer=metrics)
+    health = Health(oldest_wait=lambda: queue.oldest_wait)
+    async with AsyncExitStack() as stack:
+        session = await stack.enter_async_context(open_session(surroundings.credentials))
+        await stack.enter_async_context(
+            health_server(health, metrics.registry, host=surroundings.host, port=surroundings.port)
+        )
+        server = surroundings.credentials.server
+        elector = LeaseElector(
+            HttpKubernetesApi(session, server, observe=metrics.request),
+            _lease(surroundings.configuration),
+            observe=metrics.leader,
+        )
+        api = HttpKubernetesApi(session, server, may_write=elector.may_write, observe=metrics.request)
+        operator = _Operator(surroundings, queue=queue, api=api, health=health)
+        await _until_stopped(elector.run(operator.lead), surroundings.stop)
+
+
+async def _until_stopped(work: Coroutine[None, None, None], stop: asyncio.Event) -> None:
+    """Run the elector; a stop while it still waits for the lease ends it, a leader ends by itself."""
+    task = asyncio.create_task(work, name="elector")
+    stopping = asyncio.create_task(stop.wait(), name="stop")
+    try:
+        await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            await asyncio.wait({task}, timeout=25)
+        if not task.done():
+            task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+    finally:
+        stopping.cancel()
+
+
+def _lease(configuration: OperatorConfiguration) -> LeaseSettings:
+    namespace, _, name = configuration.instance.partition("/")
+    return LeaseSettings(namespace=namespace, name=name, identity=f"{name}-{uuid.uuid4().hex[:10]}")
+
+
+class _Operator:
+    """The part that runs while this process leads."""
+
+    def __init__(self, surroundings: Surroundings, *, queue: WorkQueue, api: HttpKubernetesApi, health: Health) -> None:
+        configuration = surroundings.configuration
+        self._surroundings = surroundings
+        self._queue = queue
+        self._api = api
+        self._health = health
+        context = Context(
+            api=api,
+            events=EventRecorder(api, controller="specdec.dev/operator", instance=configuration.instance),
+            prover=surroundings.prover or TritonProver(),
+            table=load_table(configuration.releases),
+            configuration=configuration,
+            templates=Templates(),
+            now=lambda: datetime.now(UTC),
+        )
+        self._models = ModelReconciler(context)
+        self._artifacts = ArtifactReconciler(context)
+
+    async def lead(self) -> None:
+        """Reconcile until stopped. The workers outlive kopf, so that its end cancels none of them."""
+        configuration = self._surroundings.configuration
+        namespaces: list[str | None] = [*configuration.namespaces] or [None]
+        resync = Resync(
+            self._api,
+            self._queue,
+            namespaces=namespaces,
+            period=configuration.resync_seconds,
+            jitter=random.random,
+        )
+        workers = asyncio.create_task(
+            run_workers(self._queue, self._reconcile, workers=configuration.workers), name="workers"
+        )
+        resyncing = asyncio.create_task(resync.run(), name="resync")
+        _log.info("leading", extra={"instance": configuration.instance, "namespaces": configuration.namespaces})
+        self._health.set_ready()
+        try:
+            await self._watch()
+        finally:
+            resyncing.cancel()
+            await self._queue.shut_down()
+            await workers
+        _log.info("stopped")
+
+    async def _watch(self) -> None:
+        configuration = self._surroundings.configuration
+        await kopf.operator(
+            registry=informer_registry(self._queue, login=login_handler(self._surroundings.credentials)),
+            settings=informer_settings(watch_list=False),
+            standalone=True,
+            clusterwide=not configuration.namespaces,
+            namespaces=tuple(configuration.namespaces),
+            stop_flag=self._surroundings.stop,
+        )
+
+    async def _reconcile(self, key: Key) -> Result:
+        if key.kind == "ModelArtifact":
+            return await self._artifacts.reconcile(key)
+        return await self._models.reconcile(key)

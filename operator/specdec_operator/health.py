@@ -1,0 +1,66 @@
+"""The operator's own HTTP endpoints: is it alive, is it ready, what does it count."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from aiohttp import web
+from prometheus_client import generate_latest
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from prometheus_client import CollectorRegistry
+
+STUCK_SECONDS = 300.0
+
+
+class Health:
+    """What the probes ask.
+
+    Args:
+        oldest_wait: Seconds for which the oldest due key has waited for a worker.
+    """
+
+    def __init__(self, *, oldest_wait: Callable[[], float]) -> None:
+        self._oldest_wait = oldest_wait
+        self._ready = False
+
+    def set_ready(self) -> None:
+        """The process can do its work: it leads and watches, or waits to lead."""
+        self._ready = True
+
+    def alive(self) -> str:
+        """Why the process should be restarted; empty if it should not."""
+        waited = self._oldest_wait()
+        return f"a key has waited {waited:.0f} s for a worker" if waited > STUCK_SECONDS else ""
+
+    def ready(self) -> str:
+        """Why the process is not ready; empty if it is."""
+        return "" if self._ready else "starting: not in touch with the API server yet"
+
+
+@asynccontextmanager
+async def health_server(health: Health, registry: CollectorRegistry, *, host: str, port: int) -> AsyncIterator[int]:
+    """Serve /healthz, /readyz and /metrics; gives the port that was bound."""
+    application = web.Application()
+    application.router.add_get("/healthz", lambda _request: _answer(health.alive()))
+    application.router.add_get("/readyz", lambda _request: _answer(health.ready()))
+
+    async def metrics(_request: web.Request) -> web.Response:
+        return web.Response(body=generate_latest(registry), headers={"Content-Type": "text/plain; version=0.0.4"})
+
+    application.router.add_get("/metrics", metrics)
+    runner = web.AppRunner(application, access_log=None)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, host, port)
+        await site.start()
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()
+
+
+async def _answer(trouble: str) -> web.Response:
+    return web.Response(text=trouble or "ok", status=503 if trouble else 200)

@@ -1,0 +1,70 @@
+"""Metrics of the operator, under the names that controller-runtime's dashboards know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+if TYPE_CHECKING:
+    from specdec_operator.reconcile.queue import Key, Outcome
+
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_CONTROLLERS = ("SpeculativeModel", "ModelArtifact")
+
+
+class Metrics:
+    """The operator's counters; one registry per process, none global."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.registry = registry
+        self._depth = Gauge("workqueue_depth", "Keys that wait for a worker", registry=registry)
+        self._waited = Histogram(
+            "workqueue_queue_duration_seconds", "How long keys waited", buckets=_SECONDS, registry=registry
+        )
+        self._retries = Counter(
+            "workqueue_retries", "Keys that failed and come back", ["controller"], registry=registry
+        )
+        self._reconciles = Counter(
+            "controller_runtime_reconcile", "Reconciles by outcome", ["controller", "result"], registry=registry
+        )
+        self._seconds = Histogram(
+            "controller_runtime_reconcile_time_seconds",
+            "How long reconciles took",
+            ["controller"],
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self._leader = Gauge("leader_election_master_status", "1 while this process leads", ["name"], registry=registry)
+        self._requests = Counter(
+            "rest_client_requests", "Requests to the API server", ["verb", "resource", "code"], registry=registry
+        )
+        for controller in _CONTROLLERS:
+            self._retries.labels(controller)
+
+    def depth(self, keys: int) -> None:
+        """So many keys wait."""
+        self._depth.set(keys)
+
+    def started(self, key: Key, *, waited: float) -> None:
+        """A run starts."""
+        del key
+        self._waited.observe(waited)
+
+    def finished(self, key: Key, *, seconds: float, outcome: Outcome) -> None:
+        """A run has ended."""
+        self._reconciles.labels(key.kind, outcome).inc()
+        self._seconds.labels(key.kind).observe(seconds)
+
+    def retried(self, key: Key, *, delay: float) -> None:
+        """A failed key comes back."""
+        del delay
+        self._retries.labels(key.kind).inc()
+
+    def request(self, verb: str, resource: str, code: str) -> None:
+        """A request to the API server was answered."""
+        self._requests.labels(verb, resource, code).inc()
+
+    def leader(self, leading: bool) -> None:  # noqa: FBT001 - a gauge's value
+        """This process leads, or no longer does."""
+        self._leader.labels("specdec-operator").set(int(leading))

@@ -1,0 +1,268 @@
+"""The artifact reconciler: one Job at a time until the content is there, or can't be.
+
+It is the only one that creates, judges and retries Jobs. What it learns is kept in the ModelArtifact's status; a
+restarted operator goes on from there, since each attempt's Job has a name of its own.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from specdec_operator.api.v1alpha1.model_artifact import ModelArtifact, ModelArtifactStatus
+from specdec_operator.cluster.apply import ensure_created, ensure_status
+from specdec_operator.cluster.errors import NameTaken, NotFound
+from specdec_operator.cluster.resources import (
+    CONFIG_MAPS,
+    EVENTS,
+    JOBS,
+    MODEL_ARTIFACTS,
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+)
+from specdec_operator.pod.termination import MessageCut, Succeeded, decode
+from specdec_operator.reconcile import artifact_status as statuses
+from specdec_operator.reconcile.artifact_status import Failure
+from specdec_operator.reconcile.diagnosis import diagnose_events, diagnose_pod, program_failure
+from specdec_operator.reconcile.queue import Key, Result
+from specdec_operator.resources.jobs import render_job
+from specdec_operator.resources.labels import RETRY
+
+if TYPE_CHECKING:
+    from specdec_operator.cluster.api import JsonObject
+    from specdec_operator.reconcile.context import Context
+
+_LOOK_AGAIN_SECONDS = 15.0
+_QUIET_SECONDS = 30.0
+_OUT_OF_MEMORY_EXIT = 137
+
+
+class ArtifactReconciler:
+    """Brings ModelArtifacts to Ready or Failed."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    async def reconcile(self, key: Key) -> Result:
+        """Bring one artifact a step further."""
+        try:
+            document = await self._context.api.get(MODEL_ARTIFACTS, namespace=key.namespace, name=key.name)
+        except NotFound:
+            return Result()
+        artifact = ModelArtifact.model_validate(document)
+        if artifact.metadata.deletion_timestamp:
+            return Result()
+        status, requeue = await self._next(artifact)
+        await self._write(artifact, status, live=document)
+        return Result(requeue_after=requeue)
+
+    async def _next(self, artifact: ModelArtifact) -> tuple[ModelArtifactStatus, float | None]:
+        claim = await self._claim(artifact)
+        if artifact.spec.claim_name and claim is None:
+            missing = (
+                f"claim {artifact.spec.claim_name} does not exist: create it, or change spec.storage or the source"
+            )
+            waiting = {"state": "Pending", "reason": "ClaimMissing", "message": missing}
+            return artifact.status.model_copy(update=waiting), _LOOK_AGAIN_SECONDS
+        claim_uid = claim["metadata"]["uid"] if claim else ""
+        retry = artifact.metadata.annotations.get(RETRY, "")
+        status = statuses.started_over(artifact, claim_uid=claim_uid, retry=retry)
+        status = status.model_copy(update={"claim_uid": claim_uid})
+        if status.state in ("Ready", "Failed"):
+            return status, None
+        if wait := statuses.seconds_until(status.not_before, self._context.now()):
+            return status, wait
+        return await self._attempt(artifact, status, claim=claim)
+
+    async def _claim(self, artifact: ModelArtifact) -> JsonObject | None:
+        if artifact.spec.claim_name is None:
+            return None
+        try:
+            return await self._context.api.get(
+                PERSISTENT_VOLUME_CLAIMS, namespace=artifact.metadata.namespace, name=artifact.spec.claim_name
+            )
+        except NotFound:
+            return None
+
+    async def _attempt(
+        self, artifact: ModelArtifact, status: ModelArtifactStatus, *, claim: JsonObject | None
+    ) -> tuple[ModelArtifactStatus, float | None]:
+        if status.job:
+            job = await self._job(artifact, status.job)
+            if job is not None:
+                return await self._judge(artifact, status, job)
+            status = statuses.vanished(status)
+        return await self._start(artifact, status, claim=claim)
+
+    async def _job(self, artifact: ModelArtifact, name: str) -> JsonObject | None:
+        try:
+            return await self._context.api.get(JOBS, namespace=artifact.metadata.namespace, name=name)
+        except NotFound:
+            return None
+
+    async def _start(
+        self, artifact: ModelArtifact, status: ModelArtifactStatus, *, claim: JsonObject | None
+    ) -> tuple[ModelArtifactStatus, float | None]:
+        node, busy = await self._node_of(artifact, claim)
+        if busy:
+            waiting = {"state": "Pending", "reason": "VolumeInUse", "message": busy}
+            return status.model_copy(update=waiting), _LOOK_AGAIN_SECONDS
+        verify = statuses.verifies(artifact, status)
+        name = statuses.job_name(artifact, status)
+        objects = render_job(artifact, name=name, templates=self._context.templates, verify=verify, node=node)
+        api, uid = self._context.api, artifact.metadata.uid
+        try:
+            await ensure_created(api, CONFIG_MAPS, objects.config_map, owner_uid=uid)
+            await ensure_created(api, JOBS, objects.job, owner_uid=uid)
+        except NameTaken as taken:
+            conflict = {"state": "Failed", "reason": "NameConflict", "message": f"{taken}; remove or rename it"}
+            return status.model_copy(update=conflict), None
+        running = {
+            "state": "Running",
+            "reason": statuses.at_work(artifact, verify=verify),
+            "message": f"Job {name}",
+            "job": name,
+            "not_before": "",
+        }
+        return status.model_copy(update=running), _LOOK_AGAIN_SECONDS
+
+    async def _node_of(self, artifact: ModelArtifact, claim: JsonObject | None) -> tuple[str | None, str]:
+        """The node that a single-node volume is on, and why the Job must wait, if it must."""
+        modes = set(claim["spec"].get("accessModes", [])) if claim else set()
+        if claim is None or "ReadWriteMany" in modes:
+            return None, ""
+        pods = await self._context.api.list(PODS, namespace=artifact.metadata.namespace)
+        users = [pod for pod in pods if _mounts(pod, claim["metadata"]["name"])]
+        if users and "ReadWriteOncePod" in modes:
+            return None, f"claim {claim['metadata']['name']} is mounted by pod {users[0]['metadata']['name']}"
+        nodes = {pod["spec"]["nodeName"] for pod in users if pod["spec"].get("nodeName")}
+        return (nodes.pop() if nodes else None), ""
+
+    async def _judge(
+        self, artifact: ModelArtifact, status: ModelArtifactStatus, job: JsonObject
+    ) -> tuple[ModelArtifactStatus, float | None]:
+        conditions = {c["type"] for c in job.get("status", {}).get("conditions", []) if c["status"] == "True"}
+        if not conditions & {"Complete", "Failed"}:
+            return await self._watch(artifact, status, job)
+        pods = await self._pods(job)
+        if "Complete" in conditions:
+            return self._completed(status, pods)
+        failure = _failure(job, pods)
+        if job["metadata"]["name"].endswith("-verify"):
+            failure = Failure(reason=statuses.NOT_PUBLISHED, message=failure.message, terminal=False)
+        return self._failed(status, failure)
+
+    def _completed(
+        self, status: ModelArtifactStatus, pods: list[JsonObject]
+    ) -> tuple[ModelArtifactStatus, float | None]:
+        message = _termination_message(pods)
+        try:
+            outcome = decode(message)
+        except MessageCut:
+            # What the Job made is on the volume: another look is cheap, another build is not.
+            if status.attempts + 1 >= self._context.configuration.job_attempts:
+                lost = "the Jobs end well, but their termination messages are cut or lost; see the pods' logs"
+                return self._failed(status, Failure(reason="MessageLost", message=lost, terminal=True))
+            return statuses.vanished(status), 1.0
+        if not isinstance(outcome, Succeeded):
+            return self._failed(status, Failure(reason=outcome.reason, message=outcome.message, terminal=True))
+        done = statuses.succeeded(status, outcome.result)
+        if isinstance(done, Failure):
+            return self._failed(status, done)
+        return done, None
+
+    def _failed(self, status: ModelArtifactStatus, failure: Failure) -> tuple[ModelArtifactStatus, float | None]:
+        now = self._context.now()
+        allowed = self._context.configuration.job_attempts
+        ended = statuses.failed(status, failure, now=now, attempts_allowed=allowed)
+        return ended, (statuses.seconds_until(ended.not_before, now) + 1 if ended.not_before else None)
+
+    async def _watch(
+        self, artifact: ModelArtifact, status: ModelArtifactStatus, job: JsonObject
+    ) -> tuple[ModelArtifactStatus, float | None]:
+        verify = job["metadata"]["name"].endswith("-verify")
+        running = {
+            "state": "Running",
+            "reason": statuses.at_work(artifact, verify=verify),
+            "message": f"Job {status.job}",
+        }
+        pods = await self._pods(job)
+        if any(pod.get("status", {}).get("phase") in ("Running", "Succeeded", "Failed") for pod in pods):
+            return status.model_copy(update=running), _LOOK_AGAIN_SECONDS
+        stuck = await self._stuck(job, pods)
+        return status.model_copy(update={**running, **stuck}), _LOOK_AGAIN_SECONDS
+
+    async def _stuck(self, job: JsonObject, pods: list[JsonObject]) -> dict[str, str]:
+        subject = pods[0] if pods else job
+        born = datetime.fromisoformat(subject["metadata"]["creationTimestamp"])
+        quiet = (self._context.now() - born).total_seconds()
+        if quiet < _QUIET_SECONDS and not pods:
+            return {}
+        events = []
+        if quiet >= _QUIET_SECONDS:
+            events = await self._context.api.list(
+                EVENTS,
+                namespace=job["metadata"]["namespace"],
+                field_selector=f"regarding.uid={subject['metadata']['uid']}",
+            )
+        found = diagnose_pod(pods[0], events) if pods else diagnose_events(events, about="Job")
+        return {"reason": found.reason, "message": found.message} if found else {}
+
+    async def _pods(self, job: JsonObject) -> list[JsonObject]:
+        return await self._context.api.list(
+            PODS,
+            namespace=job["metadata"]["namespace"],
+            label_selector=f"batch.kubernetes.io/job-name={job['metadata']['name']}",
+        )
+
+    async def _write(self, artifact: ModelArtifact, status: ModelArtifactStatus, *, live: JsonObject) -> None:
+        if status.state != artifact.status.state or status.reason != artifact.status.reason:
+            await self._announce(status, live)
+        observed = status.model_copy(update={"observed_generation": artifact.metadata.generation})
+        body = {
+            "apiVersion": artifact.api_version,
+            "kind": artifact.kind,
+            "metadata": {"name": artifact.metadata.name, "namespace": artifact.metadata.namespace},
+            "status": observed.model_dump(by_alias=True, exclude_none=True, mode="json"),
+        }
+        await ensure_status(self._context.api, MODEL_ARTIFACTS, body, live=live)
+
+    async def _announce(self, status: ModelArtifactStatus, live: JsonObject) -> None:
+        kind = "Warning" if status.state == "Failed" else "Normal"
+        note = status.message or f"the content is there after {status.attempts + 1} attempt(s)"
+        await self._context.events.record(live, kind=kind, reason=status.reason, note=note, action="Acquire")
+
+
+def _failure(job: JsonObject, pods: list[JsonObject]) -> Failure:
+    for pod in pods:
+        said = program_failure(pod)
+        if said:
+            return Failure(reason=said.reason, message=said.message, terminal=said.terminal)
+        for status in pod.get("status", {}).get("containerStatuses", []):
+            ended = status.get("state", {}).get("terminated") or {}
+            if ended.get("exitCode") == _OUT_OF_MEMORY_EXIT or ended.get("reason") == "OOMKilled":
+                message = "the Job's pod was killed for memory: raise spec.pod.jobResources.memory"
+                return Failure(reason="OutOfMemory", message=message, terminal=True)
+            if ended.get("exitCode"):
+                message = f"the Job's program ended with exit code {ended['exitCode']} and left no message"
+                return Failure(reason="JobFailed", message=message, terminal=False)
+    message = next(
+        (c.get("message", "") for c in job.get("status", {}).get("conditions", []) if c["type"] == "Failed"), ""
+    )
+    return Failure(reason="JobFailed", message=message or "the Job failed and its pod is gone", terminal=False)
+
+
+def _termination_message(pods: list[JsonObject]) -> str:
+    for pod in pods:
+        for status in pod.get("status", {}).get("containerStatuses", []):
+            ended = status.get("state", {}).get("terminated") or {}
+            if ended.get("exitCode") == 0:
+                return str(ended.get("message") or "")
+    return ""
+
+
+def _mounts(pod: JsonObject, claim: str) -> bool:
+    if pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
+        return False
+    volumes = pod["spec"].get("volumes") or []
+    return any((volume.get("persistentVolumeClaim") or {}).get("claimName") == claim for volume in volumes)

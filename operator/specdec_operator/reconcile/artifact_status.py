@@ -1,0 +1,121 @@
+"""What becomes of an artifact when its Job ends, vanishes or is asked for again. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from specdec_operator.api.v1alpha1.model_artifact import ModelArtifactStatus, ModelFacts
+from specdec_operator.reconcile.context import timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from specdec_operator.api.v1alpha1.model_artifact import ModelArtifact
+
+VANISHED = "JobVanished"
+NOT_PUBLISHED = "EngineNotPublished"
+_FIRST_DELAY = timedelta(seconds=5)
+_LONGEST_DELAY = timedelta(minutes=10)
+_AT_WORK = {"fetch": "Fetching", "inspect": "Inspecting", "build": "Building", "assemble": "Assembling"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """How an attempt failed."""
+
+    reason: str
+    message: str
+    terminal: bool
+
+
+def started_over(artifact: ModelArtifact, *, claim_uid: str, retry: str) -> ModelArtifactStatus:
+    """The status to go on from: a fresh one if the claim is another, or if a retry was asked for after a failure."""
+    status = artifact.status
+    if status.claim_uid and claim_uid and status.claim_uid != claim_uid:
+        return ModelArtifactStatus(retry=retry, claim_uid=claim_uid, attempts=status.attempts)
+    if retry and retry != status.retry:
+        if status.state == "Failed":
+            return ModelArtifactStatus(retry=retry, claim_uid=claim_uid, attempts=status.attempts)
+        return status.model_copy(update={"retry": retry})
+    return status
+
+
+def at_work(artifact: ModelArtifact, *, verify: bool) -> str:
+    """The reason of a Job that runs."""
+    if verify:
+        return "Verifying"
+    return next(reason for part, reason in _AT_WORK.items() if getattr(artifact.spec, part) is not None)
+
+
+def job_name(artifact: ModelArtifact, status: ModelArtifactStatus) -> str:
+    """The name of the next attempt's Job: the same until the attempt is counted."""
+    suffix = "-verify" if verifies(artifact, status) else ""
+    return f"{artifact.metadata.name}-{status.attempts + 1}{suffix}"
+
+
+def verifies(artifact: ModelArtifact, status: ModelArtifactStatus) -> bool:
+    """Whether the next attempt only looks: a build whose Job vanished may have published its engine."""
+    return artifact.spec.build is not None and status.reason == VANISHED
+
+
+def vanished(status: ModelArtifactStatus) -> ModelArtifactStatus:
+    """The Job is gone before it was seen to end."""
+    return status.model_copy(
+        update={
+            "state": "Pending",
+            "reason": VANISHED,
+            "message": f"Job {status.job} is gone before it ended; looking at what it left",
+            "attempts": status.attempts + 1,
+            "job": "",
+        }
+    )
+
+
+def succeeded(status: ModelArtifactStatus, result: Mapping[str, Any]) -> ModelArtifactStatus | Failure:
+    """The program's result as status, or a failure if it is not what it should be."""
+    try:
+        facts = ModelFacts.model_validate(result["facts"]) if "facts" in result else None
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        return Failure(reason="FactsInvalid", message=f"the model's facts: {field}: {first['msg']}", terminal=True)
+    return status.model_copy(
+        update={
+            "state": "Ready",
+            "reason": "Ready",
+            "message": "",
+            "facts": facts,
+            "digest": str(result.get("digest", "")),
+            "not_before": "",
+        }
+    )
+
+
+def failed(
+    status: ModelArtifactStatus, failure: Failure, *, now: datetime, attempts_allowed: int
+) -> ModelArtifactStatus:
+    """Another try later, or the end: after a terminal failure or the last allowed attempt."""
+    attempts = status.attempts + 1
+    final = failure.terminal or attempts >= attempts_allowed
+    delay = min(_FIRST_DELAY * 2 ** (attempts - 1), _LONGEST_DELAY)
+    return status.model_copy(
+        update={
+            "state": "Failed" if final else "Pending",
+            "reason": failure.reason,
+            "message": failure.message,
+            "attempts": attempts,
+            "job": status.job if final else "",
+            "not_before": "" if final else timestamp(now + delay),
+        }
+    )
+
+
+def seconds_until(moment: str, now: datetime) -> float:
+    """Seconds from now until a status' time; 0 if it is past or empty."""
+    if not moment:
+        return 0.0
+    return max(0.0, (datetime.fromisoformat(moment) - now).total_seconds())

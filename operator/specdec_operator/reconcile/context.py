@@ -1,0 +1,45 @@
+"""What every reconciler needs, made once in the composition root."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from specdec_operator.api.configuration import OperatorConfiguration
+    from specdec_operator.cluster.api import JsonObject, KubernetesApi
+    from specdec_operator.resources.template import Templates
+    from specdec_operator.runtimes.table import CapabilityTable
+    from specdec_operator.triton.proof import Prover
+
+
+class Recorder(Protocol):
+    """Says something about an object to those who describe it."""
+
+    async def record(self, regarding: JsonObject, *, kind: str, reason: str, note: str, action: str) -> None:
+        """Post an Event; never raises."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """The reconcilers' surroundings.
+
+    Attributes:
+        now: The wall clock, aware of its time zone.
+    """
+
+    api: KubernetesApi
+    events: Recorder
+    prover: Prover
+    table: CapabilityTable
+    configuration: OperatorConfiguration
+    templates: Templates
+    now: Callable[[], datetime]
+
+
+def timestamp(moment: datetime) -> str:
+    """A time as Kubernetes writes it."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,147 @@
+"""Why a child makes no progress: pods' states and Events as named reasons. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from specdec_operator.pod.termination import Failed, MessageCut, decode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from specdec_operator.cluster.api import JsonObject
+
+TERMINAL_EXIT = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """What keeps a child from going on.
+
+    Attributes:
+        reason: A fixed CamelCase word.
+        message: What was seen, and what to do.
+        terminal: Whether waiting can't help.
+    """
+
+    reason: str
+    message: str
+    terminal: bool = False
+
+
+@dataclass(frozen=True)
+class _Sign:
+    """A text in an Event, and what it means."""
+
+    pattern: str
+    reason: str
+    remedy: str
+
+
+_EVENT_SIGNS = (
+    _Sign(r"exceeded quota", "QuotaExceeded", "raise the ResourceQuota or free what it counts"),
+    _Sign(r"violates PodSecurity", "PodSecurityViolation", "allow the pod in the namespace's Pod Security level"),
+    _Sign(r"(maximum|minimum) .* per (Container|Pod)", "LimitRangeViolated", "set spec.pod resources within the range"),
+    _Sign(r"Multi-Attach", "VolumeInUse", "the volume is attached to another node; it follows once released"),
+    _Sign(r"(FailedMount|MountVolume|Unable to attach or mount)", "MountFailed", "check the claim and its volume"),
+    _Sign(r"serviceaccount .* not found", "ServiceAccountMissing", "create the service account"),
+    _Sign(r"is forbidden", "PodForbidden", "see the message: an admission rule of the cluster refuses the pod"),
+)
+_WAITING = {
+    "ErrImagePull": ("ImagePullFailed", "check runtime.image, pod.imagePullSecrets and the registry"),
+    "ImagePullBackOff": ("ImagePullFailed", "check runtime.image, pod.imagePullSecrets and the registry"),
+    "ErrImageNeverPull": ("ImagePullFailed", "the image is not on the node and the pull policy is Never"),
+    "InvalidImageName": ("ImagePullFailed", "runtime.image is no image reference"),
+    "CreateContainerConfigError": (
+        "ConfigurationMissing",
+        "create the Secret, key or ConfigMap that the message names",
+    ),
+    "CreateContainerError": ("ContainerCreateFailed", "see the message"),
+    "CrashLoopBackOff": ("CrashLoop", "see the container's log: kubectl logs {pod} -c {container} --previous"),
+}
+
+
+def diagnose_pod(pod: JsonObject, events: Iterable[JsonObject] = ()) -> Diagnosis | None:
+    """Why a pod is not ready; None if nothing is wrong that waiting would not mend."""
+    return _terminated_program(pod) or _waiting(pod) or _unschedulable(pod) or diagnose_events(events, about="pod")
+
+
+def diagnose_events(events: Iterable[JsonObject], *, about: str) -> Diagnosis | None:
+    """What an object's warnings say, newest first; None if none is known."""
+    for event in sorted(events, key=_event_time, reverse=True):
+        text = f"{event.get('reason', '')}: {event.get('note') or event.get('message') or ''}"
+        for sign in _EVENT_SIGNS:
+            if re.search(sign.pattern, text):
+                return Diagnosis(reason=sign.reason, message=f"{about}: {text}. Remedy: {sign.remedy}")
+    return None
+
+
+def program_failure(pod: JsonObject) -> Failed | None:
+    """What a pod's own program said when it failed, or None if it did not run or said nothing."""
+    for status in _statuses(pod):
+        for state in (status.get("state") or {}, status.get("lastState") or {}):
+            ended = state.get("terminated")
+            if ended and ended.get("exitCode") != 0:
+                return _outcome(ended)
+    return None
+
+
+def _outcome(ended: JsonObject) -> Failed | None:
+    try:
+        outcome = decode(ended.get("message") or "")
+    except MessageCut:
+        return None
+    return outcome if isinstance(outcome, Failed) else None
+
+
+def _terminated_program(pod: JsonObject) -> Diagnosis | None:
+    failed = program_failure(pod)
+    if failed is None:
+        return None
+    return Diagnosis(reason=failed.reason, message=failed.message, terminal=failed.terminal)
+
+
+def _waiting(pod: JsonObject) -> Diagnosis | None:
+    for status in _statuses(pod):
+        waiting = (status.get("state") or {}).get("waiting") or {}
+        known = _WAITING.get(waiting.get("reason", ""))
+        if known is None:
+            continue
+        reason, remedy = known
+        name = pod["metadata"]["name"]
+        said = waiting.get("message", waiting["reason"])
+        message = f"pod {name}, container {status['name']}: {said}. Remedy: " + remedy.format(
+            pod=name, container=status["name"]
+        )
+        found = "SecretMissing" if reason == "ConfigurationMissing" and "secret" in said.lower() else reason
+        return Diagnosis(reason=found, message=message)
+    return None
+
+
+def _unschedulable(pod: JsonObject) -> Diagnosis | None:
+    for condition in (pod.get("status") or {}).get("conditions") or []:
+        if condition.get("type") == "PodScheduled" and condition.get("reason") == "Unschedulable":
+            return Diagnosis(
+                reason="Unschedulable",
+                message=f"pod {pod['metadata']['name']}: {condition.get('message', 'no node fits')}. Remedy: free "
+                "GPUs, add nodes, or change spec.placement or spec.pod",
+            )
+    return None
+
+
+def _statuses(pod: JsonObject) -> list[JsonObject]:
+    status = pod.get("status") or {}
+    return [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+
+
+def _event_time(event: JsonObject) -> str:
+    series = event.get("series") or {}
+    return str(
+        series.get("lastObservedTime")
+        or event.get("lastTimestamp")
+        or event.get("eventTime")
+        or event["metadata"].get("creationTimestamp")
+        or ""
+    )

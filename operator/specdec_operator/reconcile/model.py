@@ -1,0 +1,182 @@
+"""The model reconciler: prepare a revision, serve it, prove it, say so.
+
+One way through: get, parse, prepare (acquire, facts, plan, revision), apply, observe, prove, status. It reads live
+state only; the same state twice sends no write.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel, parse
+from specdec_operator.cluster.apply import ensure_status
+from specdec_operator.cluster.errors import NotFound
+from specdec_operator.cluster.resources import SPECULATIVE_MODELS
+from specdec_operator.reconcile.conditions import Conditions
+from specdec_operator.reconcile.context import timestamp
+from specdec_operator.reconcile.halt import Halt
+from specdec_operator.reconcile.model_status import Findings, render_status, set_available, set_ready
+from specdec_operator.reconcile.preparation import Preparation
+from specdec_operator.reconcile.proving import Proving
+from specdec_operator.reconcile.queue import Key, Result
+from specdec_operator.reconcile.rollout import Rollout, Serving
+from specdec_operator.reconcile.usage import Usage
+
+if TYPE_CHECKING:
+    from specdec_operator.api.v1alpha1.status import Condition
+    from specdec_operator.cluster.api import JsonObject
+    from specdec_operator.reconcile.context import Context
+    from specdec_operator.resources.serving import Revision
+
+_LOOK_AGAIN_SECONDS = 15.0
+_QUIET_TYPES = frozenset({"Available", "Reconciling"})
+
+
+class ModelReconciler:
+    """Brings SpeculativeModels to serving."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    async def reconcile(self, key: Key) -> Result:
+        """Bring one model a step further.
+
+        Raises:
+            pydantic.ValidationError: The object does not fit this version's schema; the CRD in the cluster is older or
+                newer than the operator.
+        """
+        try:
+            document = await self._context.api.get(SPECULATIVE_MODELS, namespace=key.namespace, name=key.name)
+        except NotFound:
+            return Result()
+        model = parse(document)
+        if model.metadata.deletion_timestamp:
+            return Result()
+        return await _Pass(self._context, model, live=document).run()
+
+
+class _Pass:
+    """One reconcile of one model."""
+
+    def __init__(self, context: Context, model: SpeculativeModel, *, live: JsonObject) -> None:
+        self._context = context
+        self._model = model
+        self._live = live
+        self._conditions = Conditions(
+            model.status.conditions, generation=model.metadata.generation, now=timestamp(context.now())
+        )
+        self._rollout = Rollout(context, model)
+        usage = Usage(context, model)
+        self._findings = Findings(
+            usage=usage,
+            preparation=Preparation(context, model, usage=usage, conditions=self._conditions),
+            current_revision=model.status.current_revision,
+            failed_revision=model.status.failed_revision,
+            proof=model.status.proof,
+        )
+
+    async def run(self) -> Result:
+        """Go the way and write down where it ended."""
+        halt, requeue = await self._advance()
+        if halt:
+            self._conditions.set(halt.condition, "False", halt.reason, halt.message)
+        set_ready(self._conditions, self._model, self._findings, halt)
+        await self._write()
+        waits = [wait for wait in (requeue, halt.requeue_after if halt else None) if wait is not None]
+        return Result(requeue_after=min(waits, default=None))
+
+    async def _advance(self) -> tuple[Halt | None, float | None]:
+        """Prepare, then serve: what serves is kept up even while preparing halts."""
+        halted = await self._prepare()
+        try:
+            await self._serve()
+            requeue = await self._prove()
+            if halted is None and self._conditions.holds("Served"):
+                await self._tidy()
+        except Halt as conflict:
+            return halted or conflict, None
+        return halted, requeue
+
+    async def _prepare(self) -> Halt | None:
+        try:
+            self._findings.prepared = await self._findings.preparation.run()
+        except Halt as halt:
+            return halt
+        return None
+
+    async def _serve(self) -> None:
+        """Swap in what is prepared; without it, or if it failed before, keep the last good revision."""
+        findings = self._findings
+        good = await self._rollout.stored(findings.current_revision)
+        if findings.prepared is None:
+            findings.serving = await self._rollout.apply(good) if good else None
+            return
+        wanted = await self._rollout.keep(findings.prepared.revision)
+        findings.update_revision = wanted.name
+        if findings.failed_revision and findings.failed_revision.name == wanted.name:
+            findings.serving = await self._fall_back(good, wanted)
+            return
+        findings.failed_revision = None
+        await self._swap(wanted, good)
+
+    async def _swap(self, wanted: Revision, good: Revision | None) -> None:
+        findings = self._findings
+        serving = await self._rollout.apply(wanted)
+        failure = None if wanted.name == findings.current_revision else self._rollout.failure(serving)
+        if failure:
+            findings.failed_revision = failure
+            serving = await self._fall_back(good, wanted)
+        findings.serving = serving
+
+    async def _fall_back(self, good: Revision | None, failed: Revision) -> Serving:
+        if good and good.name != failed.name:
+            return await self._rollout.apply(good)
+        return await self._rollout.apply(failed, stopped=True)
+
+    async def _prove(self) -> float | None:
+        findings, serving = self._findings, self._findings.serving
+        if serving is None:
+            return None
+        set_available(self._conditions, serving)
+        if not serving.updated_ready:
+            return _LOOK_AGAIN_SECONDS if serving.wanted else None
+        if findings.prepared is None or serving.revision != findings.update_revision:
+            return None
+        proving = Proving(self._context, self._model, self._conditions)
+        await proving.run(serving, findings.prepared.plan.files)
+        findings.proof = proving.proof
+        if not self._denied():
+            findings.current_revision = serving.revision
+        return proving.requeue_after
+
+    def _denied(self) -> bool:
+        """Whether the proof found something wrong; that it can't be made from here is no reason to return."""
+        served = self._conditions.get("Served")
+        return served is None or served.status == "False"
+
+    async def _tidy(self) -> None:
+        await self._findings.usage.release_others()
+        await self._rollout.prune(keep={self._findings.current_revision, self._findings.update_revision})
+
+    async def _write(self) -> None:
+        body = {
+            "apiVersion": self._model.api_version,
+            "kind": self._model.kind,
+            "metadata": {"name": self._model.metadata.name, "namespace": self._model.metadata.namespace},
+            "status": render_status(self._model, self._conditions, self._findings, self._context.configuration),
+        }
+        await ensure_status(self._context.api, SPECULATIVE_MODELS, body, live=self._live)
+        stalled = self._conditions.holds("Stalled")
+        for condition in self._conditions.changed():
+            if condition.type not in _QUIET_TYPES and condition.status != "Unknown":
+                await self._announce(condition, stalled=stalled)
+
+    async def _announce(self, condition: Condition, *, stalled: bool) -> None:
+        bad = condition.type == "Stalled" or (stalled and condition.status == "False")
+        await self._context.events.record(
+            self._live,
+            kind="Warning" if bad else "Normal",
+            reason=condition.reason,
+            note=f"{condition.type}={condition.status}: {condition.message}",
+            action="Reconcile",
+        )

@@ -1,0 +1,103 @@
+"""The operator's own proof: a real request through the Service, when there is something new to prove."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from specdec_operator.api.v1alpha1.status import ProofStatus
+from specdec_operator.cluster.resources import ENDPOINT_SLICES
+from specdec_operator.planning.keys import content_key
+from specdec_operator.resources.labels import REVISION, serving_name
+from specdec_operator.runtimes.serving import HTTP_PORT
+from specdec_operator.triton.proof import Endpoint, Outcome, ProofRequest, Tensor
+
+if TYPE_CHECKING:
+    from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel
+    from specdec_operator.reconcile.conditions import Conditions
+    from specdec_operator.reconcile.context import Context
+    from specdec_operator.reconcile.rollout import Serving
+    from specdec_operator.runtimes.serving import ServingFiles
+
+_AGAIN_SECONDS = 30.0
+
+
+class Proving:
+    """One model's proof, during one reconcile.
+
+    Attributes:
+        proof: What is proven; None if nothing is.
+        requeue_after: When to try again; None if there is no need.
+    """
+
+    def __init__(self, context: Context, model: SpeculativeModel, conditions: Conditions) -> None:
+        self._context = context
+        self._model = model
+        self._conditions = conditions
+        self.proof: ProofStatus | None = None
+        self.requeue_after: float | None = None
+
+    async def run(self, serving: Serving, files: ServingFiles) -> None:
+        """Prove that the Service answers from this revision; a proof of the same pods is kept."""
+        stray = await self._stray(serving)
+        if stray:
+            self._conditions.set("Served", "False", "EndpointsUpdating", stray)
+            self.requeue_after = 5.0
+            return
+        wanted = ProofStatus(revision=serving.revision, pods=_pods_key(serving))
+        before = next((c for c in self._model.status.conditions if c.type == "Served"), None)
+        if self._model.status.proof == wanted and before is not None and before.status == "True":
+            self.proof = wanted
+            self._conditions.set("Served", "True", before.reason, before.message)
+            return
+        await self._prove(serving, files, wanted)
+
+    async def _prove(self, serving: Serving, files: ServingFiles, wanted: ProofStatus) -> None:
+        host = serving.service["spec"].get("clusterIP", "")
+        request = ProofRequest(
+            model=files.endpoint_model,
+            tensors=tuple(
+                Tensor(name=t.name, datatype=t.datatype, shape=t.shape, values=t.values) for t in files.tensors
+            ),
+            output=files.output,
+            revision=serving.revision,
+        )
+        proof = await self._context.prover.prove(Endpoint(host=host, port=HTTP_PORT), request)
+        if proof.outcome is Outcome.SERVED:
+            self.proof = wanted
+            self._conditions.set("Served", "True", "Answered", f"the Service answered: {proof.text.strip()[:200]!r}")
+            return
+        self.requeue_after = _AGAIN_SECONDS
+        if proof.outcome is Outcome.UNREACHABLE:
+            message = f"the operator can't reach the Service from where it runs: {proof.message}"
+            self._conditions.set("Served", "Unknown", "ProofUnreachable", message)
+            return
+        self._conditions.set("Served", "False", proof.outcome.value, proof.message)
+
+    async def _stray(self, serving: Serving) -> str:
+        """What the Service still holds beside this revision's ready pods."""
+        slices = await self._context.api.list(
+            ENDPOINT_SLICES,
+            namespace=self._model.metadata.namespace,
+            label_selector=f"kubernetes.io/service-name={serving_name(self._model.metadata.name)}",
+        )
+        ready = {
+            (endpoint.get("targetRef") or {}).get("uid")
+            for item in slices
+            for endpoint in item.get("endpoints") or []
+            if (endpoint.get("conditions") or {}).get("ready", True)
+        }
+        mine = {
+            pod["metadata"]["uid"]
+            for pod in serving.pods
+            if pod["metadata"].get("labels", {}).get(REVISION) == serving.revision
+        }
+        if not ready:
+            return "the Service has no ready endpoint yet"
+        if ready - mine:
+            return "the Service still holds pods of another revision"
+        return ""
+
+
+def _pods_key(serving: Serving) -> str:
+    uids = sorted(pod["metadata"]["uid"] for pod in serving.pods)
+    return content_key({"pods": uids})[:32]

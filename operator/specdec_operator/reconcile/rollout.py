@@ -1,0 +1,238 @@
+"""The serving side: which revision the Deployment runs, and what became of it.
+
+A revision that did not come to serve is remembered in status and not tried again; the last good one returns. Without
+one, the pods go: they would hold GPUs for nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from specdec_operator.api.v1alpha1.status import FailedRevision
+from specdec_operator.cluster.apply import ensure_applied, ensure_created
+from specdec_operator.cluster.errors import NameTaken, NotFound
+from specdec_operator.cluster.resources import (
+    CONFIG_MAPS,
+    CONTROLLER_REVISIONS,
+    DEPLOYMENTS,
+    EVENTS,
+    PODS,
+    REPLICA_SETS,
+    SERVICES,
+)
+from specdec_operator.reconcile.diagnosis import Diagnosis, diagnose_events, diagnose_pod
+from specdec_operator.reconcile.halt import Halt
+from specdec_operator.resources.labels import REVISION, model_labels, serving_name
+from specdec_operator.resources.programs import config_map
+from specdec_operator.resources.serving import Revision, controller_revision, stored_revision
+from specdec_operator.resources.workload import deployment, service
+
+if TYPE_CHECKING:
+    from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel
+    from specdec_operator.cluster.api import JsonObject
+    from specdec_operator.cluster.resources import ResourceType
+    from specdec_operator.reconcile.context import Context
+
+KEPT_REVISIONS = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Serving:
+    """The serving side as it is.
+
+    Attributes:
+        revision: The revision that the Deployment's template is of.
+        wanted: Pods asked for.
+        replicas: Pods that exist.
+        ready: Pods that answer their readiness probe, of any revision.
+        updated_ready: Whether all wanted pods are of this revision and ready, and no other is left.
+        pods: The serving pods.
+        trouble: Why pods are not ready.
+        deadline_exceeded: Whether the Deployment gave up waiting.
+    """
+
+    revision: str
+    wanted: int
+    replicas: int
+    ready: int
+    updated_ready: bool
+    pods: tuple[JsonObject, ...]
+    service: JsonObject
+    trouble: Diagnosis | None
+    deadline_exceeded: bool
+
+
+class Rollout:
+    """One model's serving side, during one reconcile."""
+
+    def __init__(self, context: Context, model: SpeculativeModel) -> None:
+        self._context = context
+        self._model = model
+
+    async def stored(self, name: str) -> Revision | None:
+        """A revision as it was first rendered."""
+        if not name:
+            return None
+        document = await self._get(CONTROLLER_REVISIONS, name)
+        return stored_revision(document) if document else None
+
+    async def keep(self, revision: Revision) -> Revision:
+        """Store a revision, or return the stored one of that name: a newer renderer rolls no pod."""
+        document = await self._get(CONTROLLER_REVISIONS, revision.name)
+        if document is None:
+            number = 1 + max((r["revision"] for r in await self._revisions()), default=0)
+            document = await self._create(
+                CONTROLLER_REVISIONS, controller_revision(self._model, revision, number=number)
+            )
+        kept = stored_revision(document)
+        owner = {
+            "apiVersion": "apps/v1",
+            "kind": "ControllerRevision",
+            "name": kept.name,
+            "uid": document["metadata"]["uid"],
+            "controller": True,
+            "blockOwnerDeletion": False,
+        }
+        files = config_map(
+            prefix=kept.name,
+            namespace=self._model.metadata.namespace,
+            labels=model_labels(self._model.metadata.name, "revision"),
+            owner=owner,
+            data=kept.data,
+        )
+        await self._create(CONFIG_MAPS, files, owner_uid=document["metadata"]["uid"])
+        return kept
+
+    async def apply(self, revision: Revision, *, stopped: bool = False) -> Serving:
+        """Make Deployment and Service what a revision says, and look at what they are.
+
+        Args:
+            stopped: Run no pod of it: it failed and there is nothing to return to.
+        """
+        body = deployment(self._model, revision, templates=self._context.templates)
+        if stopped:
+            body["spec"]["replicas"] = 0
+        live_service = await self._apply(SERVICES, service(self._model, templates=self._context.templates))
+        live = await self._apply(DEPLOYMENTS, body)
+        return await self._observe(live, live_service)
+
+    async def prune(self, *, keep: set[str]) -> None:
+        """Remove revisions that are long past."""
+        old = sorted(await self._revisions(), key=lambda r: r["revision"], reverse=True)[KEPT_REVISIONS:]
+        for document in old:
+            metadata = document["metadata"]
+            if metadata["name"] not in keep:
+                await self._context.api.delete(
+                    CONTROLLER_REVISIONS, namespace=metadata["namespace"], name=metadata["name"], uid=metadata["uid"]
+                )
+
+    def failure(self, serving: Serving) -> FailedRevision | None:
+        """Why the revision in the Deployment will not come to serve; None while it may."""
+        if serving.updated_ready or not serving.wanted:
+            return None
+        if serving.trouble and serving.trouble.terminal:
+            return FailedRevision(
+                name=serving.revision, reason=serving.trouble.reason, message=serving.trouble.message[:1000]
+            )
+        if serving.deadline_exceeded:
+            cause = serving.trouble or Diagnosis(
+                reason="StartupTimeout",
+                message="no pod answered within spec.update.startupMinutes "
+                f"({self._model.spec.update.startup_minutes})",
+            )
+            return FailedRevision(name=serving.revision, reason=cause.reason, message=cause.message[:1000])
+        return None
+
+    async def _observe(self, live: JsonObject, live_service: JsonObject) -> Serving:
+        revision = live["spec"]["template"]["metadata"]["labels"][REVISION]
+        status = live.get("status", {})
+        pods = await self._context.api.list(
+            PODS,
+            namespace=self._model.metadata.namespace,
+            label_selector=",".join(f"{k}={v}" for k, v in live["spec"]["selector"]["matchLabels"].items()),
+        )
+        wanted = live["spec"].get("replicas", 1)
+        current = status.get("observedGeneration", 0) >= live["metadata"]["generation"]
+        counts = {status.get(count, 0) for count in ("replicas", "updatedReplicas", "readyReplicas")}
+        updated = current and bool(wanted) and counts == {wanted}
+        mine = [pod for pod in pods if pod["metadata"].get("labels", {}).get(REVISION) == revision]
+        return Serving(
+            revision=revision,
+            wanted=wanted,
+            replicas=status.get("replicas", 0),
+            ready=status.get("readyReplicas", 0),
+            updated_ready=updated,
+            pods=tuple(pods),
+            service=live_service,
+            trouble=None if updated or not wanted else await self._trouble(live, mine),
+            deadline_exceeded=current and _deadline_exceeded(status),
+        )
+
+    async def _trouble(self, live: JsonObject, pods: list[JsonObject]) -> Diagnosis | None:
+        for pod in pods:
+            if found := diagnose_pod(pod):
+                return found
+        if pods:
+            waiting = [pod for pod in pods if pod.get("status", {}).get("phase") == "Pending"]
+            events = [event for pod in waiting for event in await self._events(pod["metadata"]["uid"])]
+            return diagnose_events(events, about="pod")
+        replica_sets = await self._context.api.list(
+            REPLICA_SETS,
+            namespace=self._model.metadata.namespace,
+            label_selector=f"specdec.dev/model={self._model.metadata.name}",
+        )
+        uid = live["metadata"]["uid"]
+        owned = [r for r in replica_sets if any(o["uid"] == uid for o in r["metadata"].get("ownerReferences", []))]
+        events = [event for replica_set in owned for event in await self._events(replica_set["metadata"]["uid"])]
+        return diagnose_events(events, about="Deployment")
+
+    async def _events(self, uid: str) -> list[JsonObject]:
+        return await self._context.api.list(
+            EVENTS, namespace=self._model.metadata.namespace, field_selector=f"regarding.uid={uid}"
+        )
+
+    async def _revisions(self) -> list[JsonObject]:
+        found = await self._context.api.list(
+            CONTROLLER_REVISIONS,
+            namespace=self._model.metadata.namespace,
+            label_selector=f"specdec.dev/model={self._model.metadata.name}",
+        )
+        uid = self._model.metadata.uid
+        return [r for r in found if any(o["uid"] == uid for o in r["metadata"].get("ownerReferences", []))]
+
+    async def _get(self, resource: ResourceType, name: str) -> JsonObject | None:
+        try:
+            return await self._context.api.get(resource, namespace=self._model.metadata.namespace, name=name)
+        except NotFound:
+            return None
+
+    async def _create(self, resource: ResourceType, body: JsonObject, *, owner_uid: str | None = None) -> JsonObject:
+        try:
+            return await ensure_created(
+                self._context.api, resource, body, owner_uid=owner_uid or self._model.metadata.uid
+            )
+        except NameTaken as taken:
+            raise _conflict(taken) from taken
+
+    async def _apply(self, resource: ResourceType, body: JsonObject) -> JsonObject:
+        live = await self._get(resource, serving_name(self._model.metadata.name))
+        try:
+            applied = await ensure_applied(
+                self._context.api, resource, body, owner_uid=self._model.metadata.uid, live=live
+            )
+        except NameTaken as taken:
+            raise _conflict(taken) from taken
+        return applied.object
+
+
+def _conflict(taken: NameTaken) -> Halt:
+    message = f"{taken}: it is left alone. Remove or rename it, or rename this model"
+    return Halt("Accepted", "NameConflict", message, terminal=True, requeue_after=60.0)
+
+
+def _deadline_exceeded(status: JsonObject) -> bool:
+    return any(
+        condition.get("type") == "Progressing" and condition.get("reason") == "ProgressDeadlineExceeded"
+        for condition in status.get("conditions", [])
+    )

@@ -1,0 +1,117 @@
+"""The artifacts that a model uses: made if missing, owned while used, let go when not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from specdec_operator.api.v1alpha1.model_artifact import ModelArtifact
+from specdec_operator.api.v1alpha1.status import ArtifactStatus
+from specdec_operator.cluster.errors import AlreadyExists, Conflict, NotFound
+from specdec_operator.cluster.resources import MODEL_ARTIFACTS
+from specdec_operator.resources.artifacts import model_artifact
+from specdec_operator.resources.labels import RETRY, SELECTOR, owner_reference
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel
+    from specdec_operator.cluster.api import JsonObject
+    from specdec_operator.planning.acquire import ArtifactRequest
+    from specdec_operator.reconcile.context import Context
+
+
+class Usage:
+    """One model's hold on its artifacts, during one reconcile."""
+
+    def __init__(self, context: Context, model: SpeculativeModel) -> None:
+        self._context = context
+        self._model = model
+        self._used: dict[str, ArtifactStatus] = {}
+
+    @property
+    def artifacts(self) -> list[ArtifactStatus]:
+        """What was asked for, as status shows it."""
+        return list(self._used.values())
+
+    async def hold(self, requests: Sequence[ArtifactRequest]) -> dict[str, ModelArtifact]:
+        """Make the artifacts and own them; returned per role."""
+        held = {}
+        for request in requests:
+            artifact = await self._hold(request)
+            held[request.role] = artifact
+            self._used[request.role] = ArtifactStatus(
+                role=request.role,
+                kind=request.spec.type,
+                name=request.name,
+                key=request.spec.key,
+                state=artifact.status.state,
+                reason=artifact.status.reason,
+            )
+        return held
+
+    async def release_others(self, keep: Collection[str] = ()) -> None:
+        """Let go of artifacts that this model owns and no longer uses; the last owner's leave removes one.
+
+        Args:
+            keep: Names that are kept beside those asked for.
+        """
+        used = {status.name for status in self._used.values()} | set(keep)
+        namespace = self._model.metadata.namespace
+        for document in await self._context.api.list(MODEL_ARTIFACTS, namespace=namespace, label_selector=SELECTOR):
+            owners = document["metadata"].get("ownerReferences", [])
+            mine = [owner for owner in owners if owner["uid"] == self._model.metadata.uid]
+            if mine and document["metadata"]["name"] not in used:
+                await self._leave(document, [owner for owner in owners if owner not in mine])
+
+    async def _hold(self, request: ArtifactRequest) -> ModelArtifact:
+        api = self._context.api
+        try:
+            document = await api.get(MODEL_ARTIFACTS, namespace=self._model.metadata.namespace, name=request.name)
+        except NotFound:
+            try:
+                return ModelArtifact.model_validate(
+                    await api.create(MODEL_ARTIFACTS, model_artifact(request, owner=self._model))
+                )
+            except AlreadyExists:
+                document = await api.get(MODEL_ARTIFACTS, namespace=self._model.metadata.namespace, name=request.name)
+        return ModelArtifact.model_validate(await self._own(document))
+
+    async def _own(self, document: JsonObject) -> JsonObject:
+        metadata = document["metadata"]
+        owners = metadata.get("ownerReferences", [])
+        patch: JsonObject = {}
+        if not any(owner["uid"] == self._model.metadata.uid for owner in owners):
+            mine = owner_reference("SpeculativeModel", self._model.metadata, controller=False)
+            patch["ownerReferences"] = [*owners, mine]
+        retry = self._model.metadata.annotations.get(RETRY)
+        if retry and retry != metadata.get("annotations", {}).get(RETRY):
+            patch["annotations"] = {RETRY: retry}
+        if not patch:
+            return document
+        return await self._patch(document, patch)
+
+    async def _leave(self, document: JsonObject, others: list[JsonObject]) -> None:
+        metadata = document["metadata"]
+        try:
+            if others:
+                await self._patch(document, {"ownerReferences": others})
+                return
+            await self._context.api.delete(
+                MODEL_ARTIFACTS,
+                namespace=metadata["namespace"],
+                name=metadata["name"],
+                uid=metadata["uid"],
+                resource_version=metadata["resourceVersion"],
+            )
+        except (Conflict, NotFound):
+            return  # somebody else took it up or removed it; the next reconcile looks again
+
+    async def _patch(self, document: JsonObject, metadata: JsonObject) -> JsonObject:
+        """Change metadata of exactly the object that was read: a list is replaced whole, so nobody's entry is lost."""
+        read = document["metadata"]
+        return await self._context.api.patch_merge(
+            MODEL_ARTIFACTS,
+            namespace=read["namespace"],
+            name=read["name"],
+            patch={"metadata": {**metadata, "resourceVersion": read["resourceVersion"]}},
+        )

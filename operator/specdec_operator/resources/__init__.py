@@ -1,0 +1,1 @@
+"""A plan as Kubernetes objects. Pure: the same plan gives the same bytes."""

@@ -1,0 +1,207 @@
+"""The Job of an artifact and the ConfigMap that it reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from specdec_operator.pod import inputs
+from specdec_operator.resources.labels import (
+    NO_MESH_ANNOTATIONS,
+    NO_MESH_LABELS,
+    artifact_labels,
+    owner_reference,
+)
+from specdec_operator.resources.programs import (
+    SCRATCH,
+    config_map,
+    plain_environment,
+    program_arguments,
+    program_data,
+    program_volume,
+    scratch_environment,
+    without_gpu,
+)
+from specdec_operator.resources.scheduling import container_security, on_node, pod_security, scheduling
+from specdec_operator.runtimes.serving import REPOSITORY
+
+if TYPE_CHECKING:
+    from specdec_operator.api.v1alpha1.model_artifact import BuildInput, ModelArtifact, MountedModel
+    from specdec_operator.resources.template import JsonObject, Templates
+
+STORE = "/store"
+MODEL = "/model"
+_GIB = 1024**3
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Work:
+    """What one kind of artifact asks of its Job."""
+
+    program: str
+    document: str
+    mounts: tuple[JsonObject, ...] = ()
+    volumes: tuple[JsonObject, ...] = ()
+    environment: tuple[JsonObject, ...] = ()
+    resources: JsonObject | None = None
+    gpu: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobObjects:
+    """A Job and what it needs, in the order in which they are created."""
+
+    config_map: JsonObject
+    job: JsonObject
+
+
+def render_job(
+    artifact: ModelArtifact, *, name: str, templates: Templates, verify: bool = False, node: str | None = None
+) -> JobObjects:
+    """The Job of one attempt.
+
+    Args:
+        name: The Job's name; one attempt is one name, so that creating it twice is one Job.
+        verify: For an engine: only look whether it is already there, without a GPU.
+        node: The node that holds a volume which only one node mounts at a time.
+    """
+    work = _work(artifact, verify=verify)
+    metadata = artifact.metadata
+    labels = artifact_labels(metadata.name)
+    owner = owner_reference("ModelArtifact", metadata)
+    files = config_map(
+        prefix=metadata.name,
+        namespace=metadata.namespace,
+        labels=labels,
+        owner=owner,
+        data=program_data({work.program: work.document}),
+    )
+    pod = artifact.spec.pod
+    environment = {**scratch_environment(), **({} if work.gpu else without_gpu())}
+    job = templates.fill(
+        "job.yaml.j2",
+        name=name,
+        namespace=metadata.namespace,
+        labels=labels,
+        owner=owner,
+        pod_labels={**labels, **NO_MESH_LABELS},
+        pod_annotations=NO_MESH_ANNOTATIONS,
+        scheduling=on_node(scheduling(pod), node) if node else scheduling(pod),
+        pod_security=pod_security(pod),
+        container_security=container_security(),
+        image=artifact.spec.image,
+        pull_policy=artifact.spec.image_pull_policy,
+        arguments=program_arguments(work.program),
+        environment=[*plain_environment(environment), *work.environment, _pod_uid()],
+        resources=_resources(artifact, work),
+        mounts=[*_program_mounts(), *work.mounts],
+        volumes=[
+            program_volume(files["metadata"]["name"], files["data"]),
+            {"name": "scratch", "emptyDir": {}},
+            *work.volumes,
+        ],
+    )
+    return JobObjects(config_map=files, job=job)
+
+
+def _work(artifact: ModelArtifact, *, verify: bool) -> _Work:
+    spec = artifact.spec
+    if spec.fetch:
+        document = inputs.FetchInput(
+            repository=spec.fetch.repository,
+            revision=spec.fetch.revision,
+            endpoint=spec.fetch.endpoint,
+            store=STORE,
+            directory=spec.fetch.directory,
+        )
+        secret = spec.fetch.token_secret_ref
+        token = [{"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": secret.model_dump()}}] if secret else []
+        return _Work(program="fetch", document=document.to_json(), environment=tuple(token), **_store(spec.claim_name))
+    if spec.inspect:
+        model = _mounted_claim("model", spec.claim_name, spec.inspect.sub_path, MODEL)
+        return _Work(program="inspect_model", document=inputs.InspectInput(directory=MODEL).to_json(), **model)
+    if spec.build and verify:
+        engine = inputs.VerifyEngineInput(directory=f"{STORE}/{spec.build.directory}", ranks=spec.build.ranks)
+        return _Work(program="verify_engine", document=engine.to_json(), **_store(spec.claim_name))
+    if spec.build:
+        return _build(spec.build, spec.claim_name, product=spec.gpu.product if spec.gpu else "")
+    if spec.assemble:
+        output = {"name": "repository", "mountPath": REPOSITORY}
+        return _Work(
+            program="assemble",
+            document=spec.assemble.repository,
+            mounts=(output,),
+            volumes=({"name": "repository", "emptyDir": {}},),
+        )
+    raise ValueError(f"{artifact.metadata.name}: an artifact without work passed the API's rules")
+
+
+def _build(build: BuildInput, claim: str | None, *, product: str) -> _Work:
+    document = inputs.BuildInput(
+        model=MODEL,
+        store=STORE,
+        directory=build.directory,
+        steps=tuple(inputs.BuildStep(name=step.name, argv=tuple(step.argv)) for step in build.steps),
+        ranks=build.ranks,
+        tensorrt_llm_version=build.tensorrt_llm_version,
+        gpu_product=product,
+        scratch_bytes=3 * build.weight_bytes,
+    )
+    store = _store(claim)
+    model = _mounted_model(build.model, claim)
+    return _Work(
+        program="build",
+        document=document.to_json(),
+        mounts=(*store["mounts"], *model["mounts"]),
+        volumes=(*store["volumes"], *model["volumes"]),
+        gpu=True,
+    )
+
+
+def _store(claim: str | None) -> JsonObject:
+    volume = {"name": "store", "persistentVolumeClaim": {"claimName": claim}}
+    return {"mounts": ({"name": "store", "mountPath": STORE},), "volumes": (volume,)}
+
+
+def _mounted_claim(name: str, claim: str | None, sub_path: str, directory: str) -> JsonObject:
+    mount: JsonObject = {"name": name, "mountPath": directory, "readOnly": True}
+    if sub_path:
+        mount["subPath"] = sub_path
+    return {"mounts": (mount,), "volumes": ({"name": name, "persistentVolumeClaim": {"claimName": claim}},)}
+
+
+def _mounted_model(model: MountedModel, store_claim: str | None) -> JsonObject:
+    if model.claim_name != store_claim:
+        return _mounted_claim("model", model.claim_name, model.sub_path, MODEL)
+    mounted = _mounted_claim("store", store_claim, model.sub_path, MODEL)
+    return {"mounts": mounted["mounts"], "volumes": ()}
+
+
+def _program_mounts() -> list[JsonObject]:
+    return [
+        {"name": "program", "mountPath": "/specdec/program", "readOnly": True},
+        {"name": "scratch", "mountPath": SCRATCH},
+    ]
+
+
+def _pod_uid() -> JsonObject:
+    return {"name": "POD_UID", "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.uid"}}}
+
+
+def _resources(artifact: ModelArtifact, work: _Work) -> JsonObject:
+    asked = artifact.spec.pod.job_resources
+    weights = artifact.spec.build.weight_bytes if artifact.spec.build and work.gpu else 0
+    memory = asked.memory or quantity_mebibytes(_GIB + 2 * weights if work.gpu else _GIB // 2)
+    requests = {"cpu": asked.cpu or ("1" if work.gpu else "100m"), "memory": memory}
+    resources: JsonObject = {"requests": requests, "limits": {"memory": memory}}
+    gpu = artifact.spec.gpu
+    if work.gpu and gpu:
+        for part in resources.values():
+            part[gpu.resource_name] = str(gpu.count)
+    return resources
+
+
+def quantity_mebibytes(number: int) -> str:
+    """Bytes as the quantity that the API server itself would write."""
+    mebibytes = -(-number // 1024**2)
+    return f"{mebibytes // 1024}Gi" if mebibytes % 1024 == 0 else f"{mebibytes}Mi"

@@ -1,0 +1,62 @@
+"""Labels, annotations and names that the operator puts on its objects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from specdec_operator.api.v1alpha1 import API_VERSION
+
+if TYPE_CHECKING:
+    from specdec_operator.api.v1alpha1.metadata import ObjectMeta
+    from specdec_operator.resources.template import JsonObject
+
+MANAGED_BY = "app.kubernetes.io/managed-by"
+OPERATOR = "specdec-operator"
+MODEL = "specdec.dev/model"
+ARTIFACT = "specdec.dev/artifact"
+REVISION = "specdec.dev/revision"
+COMPONENT = "app.kubernetes.io/component"
+
+RETRY = "specdec.dev/retry"
+REFRESH = "specdec.dev/refresh"
+RESTART = "specdec.dev/restart"
+
+SELECTOR = f"{MANAGED_BY}={OPERATOR}"
+"""The label selector of everything that the operator makes."""
+
+NO_MESH_LABELS = {"sidecar.istio.io/inject": "false"}
+NO_MESH_ANNOTATIONS = {"linkerd.io/inject": "disabled"}
+
+
+def model_labels(model: str, component: str) -> dict[str, str]:
+    """Labels of an object that belongs to a SpeculativeModel."""
+    return {MANAGED_BY: OPERATOR, MODEL: model, COMPONENT: component}
+
+
+def artifact_labels(artifact: str) -> dict[str, str]:
+    """Labels of an object that belongs to a ModelArtifact."""
+    return {MANAGED_BY: OPERATOR, ARTIFACT: artifact}
+
+
+def serving_name(model: str) -> str:
+    """The name of a model's Deployment and Service."""
+    return f"{model}-serving"
+
+
+def serving_selector(model: str) -> dict[str, str]:
+    """The labels that select a model's serving pods."""
+    return {MODEL: model, COMPONENT: "server"}
+
+
+def owner_reference(
+    kind: str, metadata: ObjectMeta, *, api_version: str = API_VERSION, controller: bool = True
+) -> JsonObject:
+    """An owner reference; garbage collection follows it."""
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "name": metadata.name,
+        "uid": metadata.uid,
+        "controller": controller,
+        "blockOwnerDeletion": False,
+    }

@@ -1,0 +1,53 @@
+"""Where pods run and as whom: the parts of a pod's spec that Jobs and serving share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from specdec_operator.api.v1alpha1.pod import Pod
+    from specdec_operator.resources.template import JsonObject
+
+
+def scheduling(pod: Pod) -> JsonObject:
+    """Node selector, tolerations, affinity and classes of a pod; only what is set."""
+    parts: JsonObject = {
+        "nodeSelector": pod.node_selector,
+        "tolerations": [toleration.model_dump(by_alias=True, exclude_none=True) for toleration in pod.tolerations],
+        "affinity": pod.affinity,
+        "imagePullSecrets": [{"name": name} for name in pod.image_pull_secrets],
+        "priorityClassName": pod.priority_class_name,
+        "schedulerName": pod.scheduler_name,
+        "runtimeClassName": pod.runtime_class_name,
+        "serviceAccountName": pod.service_account_name,
+    }
+    return {key: value for key, value in parts.items() if value}
+
+
+def on_node(parts: JsonObject, node: str) -> JsonObject:
+    """The same scheduling, held to one node: a volume that one node mounts at a time is used where it is."""
+    here = {"key": "metadata.name", "operator": "In", "values": [node]}
+    affinity = dict(parts.get("affinity") or {})
+    node_affinity = dict(affinity.get("nodeAffinity") or {})
+    required = dict(node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {})
+    terms = required.get("nodeSelectorTerms") or [{}]
+    required["nodeSelectorTerms"] = [{**term, "matchFields": [*term.get("matchFields", []), here]} for term in terms]
+    node_affinity["requiredDuringSchedulingIgnoredDuringExecution"] = required
+    return {**parts, "affinity": {**affinity, "nodeAffinity": node_affinity}}
+
+
+def pod_security(pod: Pod) -> JsonObject:
+    """The pod's security context: no root, the runtime's default seccomp profile, volumes owned by the group."""
+    return {
+        "runAsNonRoot": True,
+        "runAsUser": pod.run_as_user,
+        "runAsGroup": pod.run_as_group,
+        "fsGroup": pod.fs_group,
+        "fsGroupChangePolicy": "OnRootMismatch",
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+
+
+def container_security() -> JsonObject:
+    """A container's security context: no capability, no way to gain one."""
+    return {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}

@@ -1,0 +1,54 @@
+"""YAML templates filled as data, not as text: every expression is written as JSON, which is YAML.
+
+Nothing of a spec can end a string, open a map or add a key.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from typing import Any
+
+import yaml
+from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound
+
+JsonObject = dict[str, Any]
+
+
+class _PackageTemplates(BaseLoader):
+    """Templates beside this module."""
+
+    def get_source(self, environment: Environment, template: str) -> tuple[str, None, None]:
+        """The text of a template.
+
+        Raises:
+            TemplateNotFound: No such file.
+        """
+        del environment
+        file = resources.files("specdec_operator.resources").joinpath("templates", template)
+        if not file.is_file():
+            raise TemplateNotFound(template)
+        return file.read_text(), None, None
+
+
+class Templates:
+    """The templates of Kubernetes objects."""
+
+    def __init__(self) -> None:
+        self._environment = Environment(
+            loader=_PackageTemplates(),
+            undefined=StrictUndefined,
+            finalize=_as_json,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            autoescape=False,  # noqa: S701 - the output is YAML; finalize writes every value as JSON
+        )
+
+    def fill(self, template: str, /, **values: object) -> JsonObject:
+        """Fill one template and read it as one YAML document."""
+        document: JsonObject = yaml.safe_load(self._environment.get_template(template).render(**values))
+        return document
+
+
+def _as_json(value: object) -> str:
+    return json.dumps(value, sort_keys=True)

@@ -1,0 +1,73 @@
+"""Deployment, Service and store claim of a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from specdec_operator.resources.labels import (
+    MANAGED_BY,
+    OPERATOR,
+    model_labels,
+    owner_reference,
+    serving_name,
+    serving_selector,
+)
+
+if TYPE_CHECKING:
+    from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel
+    from specdec_operator.api.v1alpha1.storage import StorageClaim
+    from specdec_operator.resources.serving import Revision
+    from specdec_operator.resources.template import JsonObject, Templates
+
+_ROLLING_UPDATES = {
+    "Replace": {"maxSurge": 0, "maxUnavailable": 1},
+    "Surge": {"maxSurge": 1, "maxUnavailable": 0},
+}
+
+
+def deployment(model: SpeculativeModel, revision: Revision, *, templates: Templates) -> JsonObject:
+    """The Deployment of a revision. A suspended model keeps it, without pods."""
+    spec = model.spec
+    return templates.fill(
+        "deployment.yaml.j2",
+        name=serving_name(model.metadata.name),
+        namespace=model.metadata.namespace,
+        labels=model_labels(model.metadata.name, "server"),
+        owner=owner_reference("SpeculativeModel", model.metadata),
+        replicas=0 if spec.suspend else spec.replicas,
+        # Longer than a pod may take to start, so that a slow load is not called a failure.
+        progress_deadline=spec.update.startup_minutes * 60 + 120,
+        selector=serving_selector(model.metadata.name),
+        rolling_update=_ROLLING_UPDATES[spec.update.strategy],
+        template=revision.template,
+    )
+
+
+def service(model: SpeculativeModel, *, templates: Templates) -> JsonObject:
+    """The Service: ready pods of any revision."""
+    return templates.fill(
+        "service.yaml.j2",
+        name=serving_name(model.metadata.name),
+        namespace=model.metadata.namespace,
+        labels=model_labels(model.metadata.name, "server"),
+        annotations=model.spec.service.annotations,
+        owner=owner_reference("SpeculativeModel", model.metadata),
+        type=model.spec.service.type,
+        selector=serving_selector(model.metadata.name),
+    )
+
+
+def store_claim(claim: StorageClaim, *, namespace: str) -> JsonObject:
+    """The store's claim. It has no owner: downloaded models and built engines outlive the models that use them."""
+    spec: JsonObject = {
+        "accessModes": list(claim.access_modes),
+        "resources": {"requests": {"storage": claim.size}},
+    }
+    if claim.storage_class_name is not None:
+        spec["storageClassName"] = claim.storage_class_name
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": claim.claim_name, "namespace": namespace, "labels": {MANAGED_BY: OPERATOR}},
+        "spec": spec,
+    }
