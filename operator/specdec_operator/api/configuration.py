@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from specdec_operator.api.model import ApiModel
+from specdec_operator.api.v1alpha1 import patterns
 from specdec_operator.api.v1alpha1.scalars import LabelValue
 from specdec_operator.api.v1alpha1.storage import Storage
 
@@ -14,8 +15,8 @@ from specdec_operator.api.v1alpha1.storage import Storage
 class DefaultReleases(ApiModel):
     """The release of models that name none, per backend. Left out: the newest without a known blocking defect."""
 
-    llm_api: Annotated[str, Field(alias="LLMAPI", max_length=40)] | None = None
-    tensorrt_engine: Annotated[str, Field(alias="TensorRTEngine", max_length=40)] | None = None
+    llm_api: Annotated[str | None, Field(alias="LLMAPI", max_length=40)] = None
+    tensorrt_engine: Annotated[str | None, Field(alias="TensorRTEngine", max_length=40)] = None
 
 
 class OperatorConfiguration(ApiModel):
@@ -33,7 +34,9 @@ class OperatorConfiguration(ApiModel):
     """The release of models that name none."""
     releases: Annotated[list[dict[str, Any]], Field(max_length=64)] = []
     """Rows added to the capability table, or put in place of a row of the same name."""
-    hugging_face_endpoint: Annotated[str, Field(max_length=253)] = ""
+    hugging_face_endpoint: Annotated[
+        str, Field(max_length=253, pattern=patterns.HUB_ENDPOINT_OR_DEFAULT.expression)
+    ] = ""
     """The hub of sources that name none."""
     cluster_domain: Annotated[str, Field(max_length=253)] = "cluster.local"
     """The cluster's DNS domain, for the addresses in status."""
