@@ -59,7 +59,8 @@ def _run(chosen: argparse.Namespace, *, progress: Progress) -> None:
 
 
 def _up(chosen: argparse.Namespace, *, progress: Progress) -> None:
-    kwok_nodes = KwokNodes(count=chosen.kwok_nodes, gpus=chosen.gpus, product=chosen.product)
+    played = (0 if chosen.real_node else KwokNodes.count) if chosen.kwok_nodes is None else chosen.kwok_nodes
+    kwok_nodes = KwokNodes(count=played, gpus=chosen.gpus, product=chosen.product)
     real_node = RealNode(gpus=chosen.gpus, product=chosen.product, images=chosen.image)
     options = ClusterOptions(
         kwok_nodes=kwok_nodes if kwok_nodes.count else None,
@@ -84,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     up.add_argument(
         "--image", type=Path, action="append", default=[], help="image archive for the real node (repeatable)"
     )
-    up.add_argument("--kwok-nodes", type=int, default=0, help="nodes that kwok plays")
+    up.add_argument("--kwok-nodes", type=int, help="nodes that kwok plays (default: 2, or 0 beside a real one)")
     up.add_argument("--gpus", type=int, default=KwokNodes.gpus, help="nvidia.com/gpu of each node")
     up.add_argument("--product", default=KwokNodes.product, help="their label nvidia.com/gpu.product")
     commands.add_parser("clean", help="sweep what clusters of dead owners left")

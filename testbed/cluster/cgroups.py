@@ -10,6 +10,8 @@ from testbed.cluster.processes import wait_until
 
 ROOT = Path("/sys/fs/cgroup")
 REMOVE_SECONDS = 20.0
+# What the kubelet and runc need below the group, where the host has version 2.
+CONTROLLERS = ("cpu", "cpuset", "hugetlb", "io", "memory", "pids")
 
 
 def hierarchies(root: Path = ROOT) -> tuple[Path, ...]:
@@ -22,6 +24,10 @@ def hierarchies(root: Path = ROOT) -> tuple[Path, ...]:
 
 def create(name: str, *, root: Path = ROOT) -> None:
     """Make the group in every hierarchy."""
+    if (root / "cgroup.controllers").exists():
+        available = (root / "cgroup.controllers").read_text(encoding="ascii").split()
+        wanted = " ".join(f"+{controller}" for controller in CONTROLLERS if controller in available)
+        (root / "cgroup.subtree_control").write_text(wanted, encoding="ascii")
     for hierarchy in hierarchies(root):
         group = hierarchy / name
         group.mkdir(exist_ok=True)
