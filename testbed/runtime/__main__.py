@@ -1,0 +1,33 @@
+"""Command line of the simulator image's build: `python -m testbed.runtime build --output FILE`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from testbed.cluster.cache import cache_directory
+from testbed.runtime.build import build_image, copy_archive
+from testbed.runtime.errors import ImageBuildError
+
+
+def main(arguments: list[str]) -> int:
+    """Build the image; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m testbed.runtime", description="The simulator image.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    build = commands.add_parser("build", help="build the image as an OCI archive")
+    build.add_argument("--output", type=Path, help="copy the archive here; without it, only its place is printed")
+    chosen = parser.parse_args(arguments)
+    try:
+        image = build_image(cache=cache_directory(), progress=lambda line: print(line, file=sys.stderr, flush=True))
+    except ImageBuildError as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        return 1
+    if chosen.output:
+        copy_archive(image, chosen.output)
+    print(f"{image.reference} {image.digest} {chosen.output or image.archive}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,9 @@
+"""What can go wrong while the simulator image is built."""
+
+
+class ImageBuildError(RuntimeError):
+    """The simulator image can't be built; the message names the step and the remedy."""
+
+
+class ToolMissingError(ImageBuildError):
+    """A program that the build needs is not installed and could not be installed."""

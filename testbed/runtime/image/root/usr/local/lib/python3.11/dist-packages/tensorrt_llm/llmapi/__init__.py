@@ -1,0 +1,1 @@
+"""The LLM API's argument classes, to be read."""
