@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from specdec_operator.cluster.errors import AlreadyExists, Conflict, NameTaken, NotFound
+from specdec_operator.cluster.errors import AlreadyExists, ApiError, Conflict, Invalid, NameTaken, NotFound
 from specdec_operator.cluster.field_set import FieldSet, merged, restricted
 from specdec_operator.cluster.ownership import managed_entry, owned_equal
 
@@ -81,8 +81,8 @@ async def ensure_applied(
     if live is None:
         made = await _created_or_read(api, resource, body, owner_uid=owner_uid)
         if made.changed:
-            live = await _claim(api, resource, body, created=made.object)
-            return replace(await _applied(api, resource, body, live=live), changed=True)
+            claimed = await _claimed(api, resource, made.object, created_from=body)
+            return replace(await _applied(api, resource, body, live=claimed.object), changed=True)
         live = made.object
     _check_controller(resource, live, owner_uid=owner_uid)
     if "deletionTimestamp" in live["metadata"]:
@@ -100,24 +100,34 @@ async def ensure_status(api: KubernetesApi, resource: ResourceType, body: JsonOb
         live: the object as last read.
 
     Raises:
-        Conflict: the object was replaced by another of its name since it was read.
+        Conflict: the object changed since it was read, so that the status may not be true of it.
         NotFound: the object is gone.
     """
     if owned_equal(body, live, manager=api.field_manager, subresource="status"):
         return Applied(live, changed=False)
-    return Applied(await api.apply_status(resource, _with_uid(body, live)), changed=True)
+    # A status apply ignores the uid; the version also says that it is the same object.
+    version = {"resourceVersion": live["metadata"]["resourceVersion"]}
+    return Applied(await api.apply_status(resource, _with(body, version)), changed=True)
 
 
 async def _applied(api: KubernetesApi, resource: ResourceType, body: JsonObject, *, live: JsonObject) -> Applied:
-    changed = False
-    update = managed_entry(live, manager=api.field_manager, operation="Update")
-    if update is not None:
-        # All of it, not only what body has: what it owned and body dropped must go with the apply below.
-        live = await _rewrite_entry(api, resource, live, fields=update["fieldsV1"])
-        changed = True
-    if owned_equal(body, live, manager=api.field_manager):
-        return Applied(live, changed=changed)
-    return Applied(await api.apply(resource, _with_uid(body, live), force=True), changed=True)
+    claimed = await _claimed(api, resource, live, created_from=None)
+    if owned_equal(body, claimed.object, manager=api.field_manager):
+        return claimed
+    # An object that took the name meanwhile has another uid, and stays untouched.
+    same = _with(body, {"uid": live["metadata"]["uid"]})
+    try:
+        return Applied(await api.apply(resource, same, force=True), changed=True)
+    except Invalid as error:
+        raise _replaced_or(error) from error
+
+
+def _replaced_or(error: Invalid) -> ApiError:
+    """Return a conflict if an object's uid is not the one that was applied to; else the error itself."""
+    causes: list[JsonObject] = error.details.get("causes") or []
+    if not any(cause.get("field") == "metadata.uid" for cause in causes):
+        return error
+    return Conflict(status=409, reason="Replaced", message=error.message, details=error.details, request=error.request)
 
 
 async def _created_or_read(
@@ -139,47 +149,76 @@ async def _created_or_read(
     return Applied(await api.create(resource, body), changed=True)
 
 
-async def _claim(api: KubernetesApi, resource: ResourceType, body: JsonObject, *, created: JsonObject) -> JsonObject:
-    """Rewrite the entry of the create just done to that of an apply of the same body.
+async def _claimed(
+    api: KubernetesApi, resource: ResourceType, live: JsonObject, *, created_from: JsonObject | None
+) -> Applied:
+    """Rewrite the Update entry that our create left, if it is still there, to an Apply entry.
 
-    Controllers write to a new object at once, so a conflict is answered by reading it again. If it stays, or the
-    process dies here, the next :func:`ensure_applied` rewrites the entry.
+    Args:
+        api: the API server.
+        resource: the object's type.
+        live: the object as last read.
+        created_from: what the create just done was given. None: not known, so the entry is taken over whole, and what
+            the next apply lacks of it goes.
     """
-    live = created
-    for _ in range(CLAIM_ATTEMPTS):
-        update = managed_entry(live, manager=api.field_manager, operation="Update")
-        if update is None:
-            return live
+    for _ in range(CLAIM_ATTEMPTS - 1):
         try:
-            return await _rewrite_entry(api, resource, live, fields=restricted(update["fieldsV1"], body))
-        except Conflict:
-            metadata = live["metadata"]
-            live = await api.get(resource, namespace=metadata.get("namespace"), name=metadata["name"])
-        if live["metadata"]["uid"] != created["metadata"]["uid"]:
-            return created
-    return live
+            return await _claim(api, resource, live, created_from=created_from)
+        except (Conflict, Invalid):
+            # A failed test of the patch is Invalid: somebody changed managedFields since.
+            live = await _read_again(api, resource, live)
+    return await _claim(api, resource, live, created_from=created_from)
 
 
-async def _rewrite_entry(
-    api: KubernetesApi, resource: ResourceType, live: JsonObject, *, fields: FieldSet
-) -> JsonObject:
-    """Replace our Update entry by an Apply entry that owns ``fields`` and what our Apply entry owns already."""
-    metadata = live["metadata"]
-    ours = [managed_entry(live, manager=api.field_manager, operation=name) for name in ("Update", "Apply")]
-    update, apply = ours
-    others = [entry for entry in metadata["managedFields"] if entry not in ours]
-    owned = merged(fields, (apply or {}).get("fieldsV1") or {})
-    claimed = {**(update or {}), "operation": "Apply", "fieldsV1": owned}
-    return await api.patch_json(
-        resource,
-        namespace=metadata.get("namespace"),
-        name=metadata["name"],
-        operations=[
-            {"op": "replace", "path": "/metadata/managedFields", "value": [claimed, *others]},
-            # A stale version is answered by 409 here; a failed test operation would be an indistinct 422.
-            {"op": "replace", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"]},
-        ],
+async def _claim(
+    api: KubernetesApi, resource: ResourceType, live: JsonObject, *, created_from: JsonObject | None
+) -> Applied:
+    update = managed_entry(live, manager=api.field_manager, operation="Update")
+    if update is None:
+        return Applied(live, changed=False)
+    fields = update["fieldsV1"] if created_from is None else restricted(update["fieldsV1"], created_from)
+    operations = _claim_operations(
+        live, update, managed_entry(live, manager=api.field_manager, operation="Apply"), fields
     )
+    metadata = live["metadata"]
+    patched = await api.patch_json(
+        resource, namespace=metadata.get("namespace"), name=metadata["name"], operations=operations
+    )
+    return Applied(patched, changed=True)
+
+
+def _claim_operations(
+    live: JsonObject, update: JsonObject, apply: JsonObject | None, fields: FieldSet
+) -> list[JsonObject]:
+    """Return the patch that makes an Update entry an Apply entry of ``fields``, and joins the Apply entry there is.
+
+    It tests what it rests on rather than the resourceVersion: new objects are written to by their controllers all the
+    time, and the API server repeats such a patch by itself.
+    """
+    entries: list[JsonObject] = live["metadata"]["managedFields"]
+    path = f"/metadata/managedFields/{entries.index(update)}"
+    owned = merged(fields, apply["fieldsV1"]) if apply is not None else fields
+    operations = [
+        {"op": "test", "path": "/metadata/uid", "value": live["metadata"]["uid"]},
+        {"op": "test", "path": f"{path}/manager", "value": update["manager"]},
+        {"op": "test", "path": f"{path}/fieldsV1", "value": update["fieldsV1"]},
+        {"op": "replace", "path": f"{path}/operation", "value": "Apply"},
+        {"op": "replace", "path": f"{path}/fieldsV1", "value": owned},
+    ]
+    if apply is None:
+        return operations
+    joined = f"/metadata/managedFields/{entries.index(apply)}"
+    test = {"op": "test", "path": f"{joined}/fieldsV1", "value": apply["fieldsV1"]}
+    return [test, *operations, {"op": "remove", "path": joined}]
+
+
+async def _read_again(api: KubernetesApi, resource: ResourceType, stale: JsonObject) -> JsonObject:
+    metadata = stale["metadata"]
+    live = await api.get(resource, namespace=metadata.get("namespace"), name=metadata["name"])
+    if live["metadata"]["uid"] != metadata["uid"]:
+        message = f"{resource.kind} {metadata['name']} was replaced by another of its name"
+        raise Conflict(status=409, reason="Replaced", message=message, request=f"get {resource.qualified_name}")
+    return live
 
 
 def _check_controller(resource: ResourceType, live: JsonObject, *, owner_uid: str | None) -> None:
@@ -194,6 +233,5 @@ def _check_controller(resource: ResourceType, live: JsonObject, *, owner_uid: st
     )
 
 
-def _with_uid(body: JsonObject, live: JsonObject) -> JsonObject:
-    """Return body for this very object: one that took its name meanwhile answers by a conflict."""
-    return {**body, "metadata": {**body["metadata"], "uid": live["metadata"]["uid"]}}
+def _with(body: JsonObject, metadata: JsonObject) -> JsonObject:
+    return {**body, "metadata": {**body["metadata"], **metadata}}

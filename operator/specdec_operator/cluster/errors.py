@@ -22,6 +22,8 @@ from __future__ import annotations
 
 from typing import Any
 
+UNTYPED_APPLY = "failed to create typed patch object"
+
 
 class ClusterError(Exception):
     """Any failure of this room."""
@@ -134,10 +136,11 @@ def error_from_status(*, status: int, body: dict[str, Any], request: str, retry_
         retry_after: seconds of the ``Retry-After`` header.
     """
     reason = str(body.get("reason") or "")
-    error = _error_type(status, reason)(
+    message = str(body.get("message") or "")
+    error = _error_type(status, reason, message)(
         status=status,
         reason=reason,
-        message=str(body.get("message") or ""),
+        message=message,
         details=body.get("details"),
         request=request,
     )
@@ -146,7 +149,10 @@ def error_from_status(*, status: int, body: dict[str, Any], request: str, retry_
     return error
 
 
-def _error_type(status: int, reason: str) -> type[ApiError]:
+def _error_type(status: int, reason: str, message: str) -> type[ApiError]:
+    if status == 500 and message.startswith(UNTYPED_APPLY):
+        # What an apply with a field that the schema lacks gets.
+        return Invalid
     if status == 409:
         return AlreadyExists if reason == "AlreadyExists" else Conflict
     if status == 0 or status >= 500:

@@ -43,8 +43,12 @@ class Request:
         return f"{self.verb} {self.resource.qualified_name} ({self.path})"
 
     def content(self) -> bytes | None:
-        """Return the bytes to send."""
-        return None if self.body is None else json.dumps(self.body).encode()
+        """Return the bytes to send.
+
+        Keys are sorted, as the API server writes them: it compares the data of a ControllerRevision byte by byte, and
+        would take another order for a change of an immutable field in each later patch.
+        """
+        return None if self.body is None else json.dumps(self.body, sort_keys=True, separators=(",", ":")).encode()
 
 
 def path_of(resource: ResourceType, body: JsonObject, *, subresource: str | None = None) -> str:
