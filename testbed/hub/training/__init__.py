@@ -1,0 +1,1 @@
+"""How the tiny models were made; needs JAX, which the product never depends on."""
