@@ -45,12 +45,18 @@ class Health:
 async def health_server(health: Health, registry: CollectorRegistry, *, host: str, port: int) -> AsyncIterator[int]:
     """Serve /healthz, /readyz and /metrics; gives the port that was bound."""
     application = web.Application()
-    application.router.add_get("/healthz", lambda _request: _answer(health.alive()))
-    application.router.add_get("/readyz", lambda _request: _answer(health.ready()))
+
+    async def alive(_request: web.Request) -> web.Response:
+        return _answer(health.alive())
+
+    async def ready(_request: web.Request) -> web.Response:
+        return _answer(health.ready())
 
     async def metrics(_request: web.Request) -> web.Response:
         return web.Response(body=generate_latest(registry), headers={"Content-Type": "text/plain; version=0.0.4"})
 
+    application.router.add_get("/healthz", alive)
+    application.router.add_get("/readyz", ready)
     application.router.add_get("/metrics", metrics)
     runner = web.AppRunner(application, access_log=None)
     await runner.setup()
@@ -62,5 +68,5 @@ async def health_server(health: Health, registry: CollectorRegistry, *, host: st
         await runner.cleanup()
 
 
-async def _answer(trouble: str) -> web.Response:
+def _answer(trouble: str) -> web.Response:
     return web.Response(text=trouble or "ok", status=503 if trouble else 200)

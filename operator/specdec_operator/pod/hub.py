@@ -68,9 +68,11 @@ class Hub:
             ProgramFailure: RepositoryNotFound, RevisionNotFound, GatedModel, Unauthorized or HubUnreachable.
         """
         with _hub_errors(repository, revision, has_token=bool(self._token)):
-            found = self._api.model_info(repository, revision=revision, files_metadata=True)
-        files = [HubFile(entry.rfilename, entry.size or 0, _sha256(entry.lfs)) for entry in found.siblings or ()]
-        return Listing(str(found.sha), tuple(wanted_files(files)))
+            commit = str(self._api.model_info(repository, revision=revision).sha)
+            entries = list(self._api.list_repo_tree(repository, revision=commit, recursive=True))
+        # folders have no size
+        files = [HubFile(entry.path, entry.size, _sha256(entry.lfs)) for entry in entries if hasattr(entry, "size")]
+        return Listing(commit, tuple(wanted_files(files)))
 
     def download(self, repository: str, listing: Listing, directory: Path) -> None:
         """Download a listing's files, going on where an earlier attempt stopped.

@@ -35,7 +35,8 @@ class Facts:
 
     def to_wire(self) -> dict[str, Any]:
         """The facts with the keys of the API."""
-        return {camel_case(name): value for name, value in dataclasses.asdict(self).items()}
+        values = {camel_case(name): value for name, value in dataclasses.asdict(self).items()}
+        return {**values, "eosTokenIds": list(self.eos_token_ids)}
 
 
 def read_facts(directory: Path, *, commit: str = "") -> Facts:

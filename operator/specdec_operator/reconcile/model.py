@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _LOOK_AGAIN_SECONDS = 15.0
 _QUIET_TYPES = frozenset({"Available", "Reconciling"})
+"""Conditions whose changes other conditions' Events tell already."""
 
 
 class ModelReconciler:
@@ -168,7 +169,8 @@ class _Pass:
         await ensure_status(self._context.api, SPECULATIVE_MODELS, body, live=self._live)
         stalled = self._conditions.holds("Stalled")
         for condition in self._conditions.changed():
-            if condition.type not in _QUIET_TYPES and condition.status != "Unknown":
+            repeated = condition.type == "Ready" and condition.status != "True"
+            if condition.type not in _QUIET_TYPES and condition.status != "Unknown" and not repeated:
                 await self._announce(condition, stalled=stalled)
 
     async def _announce(self, condition: Condition, *, stalled: bool) -> None:

@@ -123,7 +123,8 @@ def render_status(
         acceptance="Unknown" if model.spec.draft else "",
         controller=configuration.instance,
     )
-    return status.model_dump(by_alias=True, exclude_none=True, mode="json")
+    written = status.model_dump(by_alias=True, exclude_none=True, mode="json")
+    return {field: value for field, value in written.items() if value not in ("", [])}
 
 
 def _placement(placement: PodPlacement) -> PlacementStatus:

@@ -79,9 +79,9 @@ class Release(ApiModel):
     """The TensorRT-LLM version inside."""
     minimum_driver: Annotated[str, Field(max_length=32, pattern=r"^[0-9]+(\.[0-9]+)*$")] | None = None
     """The lowest NVIDIA driver."""
-    llm_api: Annotated[LlmApiSupport, Field(alias="LLMAPI")] | None = None
+    llm_api: Annotated[LlmApiSupport | None, Field(alias="LLMAPI")] = None
     """The LLM API path, where the release has it."""
-    tensorrt_engine: Annotated[EngineSupport, Field(alias="TensorRTEngine")] | None = None
+    tensorrt_engine: Annotated[EngineSupport | None, Field(alias="TensorRTEngine")] = None
     """The engine path, where the release has it."""
     per_request_acceptance: bool = False
     """Whether responses of the LLM API carry true acceptance figures."""
