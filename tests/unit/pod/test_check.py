@@ -1,0 +1,135 @@
+"""What the serving container must find."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from specdec_operator.pod.check import check
+from specdec_operator.pod.errors import ProgramFailure
+from specdec_operator.pod.gpu import product_label
+from specdec_operator.pod.inputs import CheckInput, EngineExpectation
+from tests.unit.pod.models import write_model
+from tests.unit.pod.tools import Image, engine_config, publish_engine
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+H100 = "NVIDIA-H100-80GB-HBM3"
+
+
+def reason(**given: Any) -> str:
+    with pytest.raises(ProgramFailure) as caught:
+        check(CheckInput(**given))
+    return caught.value.reason
+
+
+def test_a_fitting_container_is_reported(container: Image, tmp_path: Path) -> None:
+    container.gpus(count=2)
+    container.tensorrt_llm("1.1.0")
+    digest = publish_engine(tmp_path / "e")
+    expected = EngineExpectation(directory=str(tmp_path / "e"), ranks=1, digest=digest, logits_data_type="TYPE_FP32")
+
+    result = check(
+        CheckInput(
+            gpus=2,
+            gpu_product=H100,
+            minimum_driver="590.44",
+            tensorrt_llm_version="1.1.0",
+            engines=(expected,),
+            model_directories=(str(write_model(tmp_path / "m")),),
+        )
+    )
+    assert (result["gpus"], result["driver"]) == ([H100, H100], "590.44.01")
+    assert {"memlockBytes", "stackBytes", "sharedMemoryBytes"} <= set(result)
+
+
+@pytest.mark.parametrize("label", [H100, f"{H100}-SHARED", f"{H100}-MIG-1g.10gb"])
+def test_labels_of_shared_and_mig_devices_are_their_gpus(container: Image, label: str) -> None:
+    container.gpus()
+
+    assert check(CheckInput(gpus=1, gpu_product=label))["gpus"] == [H100]
+
+
+def test_another_product_is_refused(container: Image) -> None:
+    container.gpus("NVIDIA A100-SXM4-80GB")
+
+    assert reason(gpus=1, gpu_product=H100) == "EngineGpuMismatch"
+
+
+def test_a_container_without_nvidia_smi_has_no_gpu(container: Image) -> None:
+    container.program("nvidia-smi", "echo 'no devices were found' >&2; exit 6")
+
+    assert reason(gpus=1) == "GpuMissing"
+
+
+def test_too_few_gpus_are_missing(container: Image) -> None:
+    container.gpus(count=1)
+
+    assert reason(gpus=2) == "GpuMissing"
+
+
+def test_mig_devices_count_as_gpus(container: Image) -> None:
+    smi = (
+        'if [ "$1" = -L ]; then printf "GPU 0: X (UUID: GPU-1)\\n  MIG 1g.10gb Device 0: (UUID: M-1)\\n'
+        '  MIG 1g.10gb Device 1: (UUID: M-2)\\n"; else echo "X, 590.44.01"; fi'
+    )
+    container.program("nvidia-smi", smi)
+
+    assert check(CheckInput(gpus=2))["driver"] == "590.44.01"
+
+
+def test_a_plan_without_gpus_asks_for_none() -> None:
+    assert check(CheckInput(gpus=0))["gpus"] == []
+
+
+@pytest.mark.parametrize("driver", ["590.43.99", "580.105.08"])
+def test_an_older_driver_is_refused(container: Image, driver: str) -> None:
+    container.gpus(driver=driver)
+
+    assert reason(gpus=1, minimum_driver="590.44") == "DriverTooOld"
+
+
+def test_another_tensorrt_llm_is_refused(container: Image) -> None:
+    container.tensorrt_llm("1.2.1")
+
+    assert reason(gpus=0, tensorrt_llm_version="1.1.0") == "TensorRTLLMVersionMismatch"
+
+
+def test_an_engine_of_another_tensorrt_llm_is_refused(container: Image, tmp_path: Path) -> None:
+    container.tensorrt_llm("1.1.0")
+    publish_engine(tmp_path / "e", config=engine_config(version="1.0.0"))
+    engines = (EngineExpectation(directory=str(tmp_path / "e"), ranks=1),)
+
+    assert reason(gpus=0, tensorrt_llm_version="1.1.0", engines=engines) == "TensorRTLLMVersionMismatch"
+
+
+def test_an_engine_with_other_logits_is_refused(tmp_path: Path) -> None:
+    publish_engine(tmp_path / "e", config=engine_config(logits_data_type="float16"))
+    engines = (EngineExpectation(directory=str(tmp_path / "e"), ranks=1, logits_data_type="TYPE_FP32"),)
+
+    assert reason(gpus=0, engines=engines) == "LogitsTypeMismatch"
+
+
+def test_an_engine_that_is_not_there_is_missing(tmp_path: Path) -> None:
+    engines = (EngineExpectation(directory=str(tmp_path / "e"), ranks=1),)
+
+    assert reason(gpus=0, engines=engines) == "EngineMissing"
+
+
+def test_a_model_that_is_not_there_is_missing(tmp_path: Path) -> None:
+    assert reason(gpus=0, model_directories=(str(tmp_path),)) == "ModelMissing"
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("NVIDIA H100 80GB HBM3", H100),
+        ("NVIDIA A100-SXM4-80GB", "NVIDIA-A100-SXM4-80GB"),
+        ("Tesla  T4", "Tesla-T4"),
+        ("NVIDIA RTX 6000 Ada (R)", "NVIDIA-RTX-6000-Ada-R"),
+    ],
+)
+def test_a_product_is_written_as_its_label(name: str, label: str) -> None:
+    assert product_label(name) == label
