@@ -1,0 +1,48 @@
+# Two commands matter: `make demo` and `make test`. Both install what they need.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+python := .venv/bin/python
+check := .venv/bin
+
+.PHONY: help
+help: ## Show the targets.
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
+
+.venv/.made: bootstrap pyproject.toml uv.lock
+	@./bootstrap
+	@touch $@
+
+.PHONY: demo
+demo: .venv/.made ## Take the example models to served answers on a real cluster on this machine (KEEP=1: leave it running).
+	@$(python) -m testbed.demo $(if $(KEEP),--keep)
+
+.PHONY: test
+test: check ## Everything: check, unit tests, a real control plane, real pods.
+	@$(python) -m testbed.cluster build $(shell [ "$$(id -u)" = 0 ] && echo --node)
+	@$(python) -m pytest
+
+.PHONY: check
+check: .venv/.made ## Lint, types, import rules, generated files.
+	@echo "check: ruff"; $(check)/ruff check --quiet . && $(check)/ruff format --check --quiet .
+	@echo "check: mypy"; $(check)/mypy
+	@echo "check: import rules"; $(check)/lint-imports --no-cache | tail -n 3
+	@echo "check: generated files"; $(python) -m specdec_operator.api.generate --check
+
+.PHONY: unit
+unit: .venv/.made ## Unit tests alone (seconds).
+	@$(python) -m pytest tests/unit
+
+.PHONY: generate
+generate: .venv/.made ## Write the CRDs and the field reference from the models.
+	@$(python) -m specdec_operator.api.generate
+
+.PHONY: format
+format: .venv/.made ## Format and fix what can be fixed.
+	@$(check)/ruff check --fix . ; $(check)/ruff format .
+
+.PHONY: clean
+clean: ## Remove what a killed cluster left, and the Python environment.
+	@[ ! -x $(python) ] || $(python) -m testbed.cluster clean
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
