@@ -7,6 +7,7 @@ from importlib import resources
 
 PACKAGE = "specdec_operator.pod"
 PROGRAM_DIRECTORY = "/specdec/program"
+ENTRY = "__main__.py"
 PROGRAMS = frozenset(
     {"fetch", "inspect_model", "build", "verify_engine", "assemble", "check", "launch", "canary", "liveness"}
 )
@@ -21,7 +22,7 @@ class MountItem:
 
 
 def program_files(*names: str) -> dict[str, str]:
-    """ConfigMap data that holds programs and every module that they import.
+    """ConfigMap data that holds programs, every module that they import, and the entry that runs them.
 
     Args:
         names: programs, as in PROGRAMS.
@@ -39,7 +40,7 @@ def program_files(*names: str) -> dict[str, str]:
         if module not in texts:
             texts[module] = _source(module)
             waiting.extend(_imports(texts[module]))
-    return {f"{PACKAGE}.{module}.py": texts[module] for module in sorted(texts)}
+    return {ENTRY: _source("__main__"), **{f"{PACKAGE}.{module}.py": texts[module] for module in sorted(texts)}}
 
 
 def mount_items(keys: Iterable[str]) -> list[MountItem]:

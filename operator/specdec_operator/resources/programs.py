@@ -20,7 +20,7 @@ def input_path(program: str) -> str:
 
 def program_arguments(program: str) -> list[str]:
     """The arguments that run a program; the image's entrypoint stays in front of them."""
-    return ["python3", "-m", f"specdec_operator.pod.{program}", input_path(program)]
+    return ["python3", PROGRAM_DIRECTORY, program, input_path(program)]
 
 
 def program_data(inputs: Mapping[str, str]) -> dict[str, str]:

@@ -49,10 +49,9 @@ class ShippedProgram:
         input_file = self.directory / "input.json"
         input_file.write_text(given.to_json())
         return subprocess.Popen(
-            [sys.executable, "-S", "-m", f"specdec_operator.pod.{self.name}", str(input_file)],
+            [sys.executable, "-S", str(self.directory / "program"), self.name, str(input_file)],
             env={
                 "PATH": os.environ["PATH"],
-                "PYTHONPATH": str(self.directory / "program"),
                 "SPECDEC_TERMINATION_LOG": str(self.termination_log),
                 **(environment or {}),
             },

@@ -47,6 +47,10 @@ def test_a_program_is_mounted_as_a_package_path() -> None:
     assert item.path == "specdec_operator/pod/fetch.py"
 
 
+def test_the_entry_lies_at_the_top_so_that_python_runs_the_directory() -> None:
+    assert "__main__.py" in [item.path for item in mount_items(program_files("fetch"))]
+
+
 def test_programs_share_the_modules_that_they_import() -> None:
     together = program_files("fetch", "check")
 
