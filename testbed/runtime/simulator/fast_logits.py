@@ -39,6 +39,7 @@ class LogitsShelf:
         try:
             self._listener.bind(address(job, "fast-logits", str(rank)))
         except OSError as problem:
+            self._listener.close()
             raise RankError(f"rank {rank} is a participant of two models: make participant_ids disjoint") from problem
         self._listener.listen()
         threading.Thread(target=self._serve, name="fast-logits", daemon=True).start()
