@@ -81,7 +81,7 @@ def test_what_was_built_before_a_failure_stays(builder_with: Callable[..., Build
 def test_an_interrupted_build_leaves_neither_file_nor_process(
     builder_with: Callable[..., Builder], tmp_path: Path
 ) -> None:
-    interrupting = f'{WRITE}; echo $$ > "$COUNTER"; kill -INT $PPID; sleep 60'
+    interrupting = f'{WRITE}; echo $$ > "$COUNTER"; sleep 0.3; kill -INT $PPID; sleep 60'
     with pytest.raises(KeyboardInterrupt):
         builder_with(interrupting).ensure([ETCD])
     assert files(tmp_path) == []
