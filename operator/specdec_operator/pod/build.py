@@ -83,7 +83,7 @@ def _step_failure(step: BuildStep, finished: Finished) -> ProgramFailure:
     if finished.out_of_memory:
         return ProgramFailure(
             "OutOfMemory",
-            f"step {step.name} ran out of memory (exit code {finished.returncode}); raise spec.pod.resources.build, "
+            f"step {step.name} ran out of memory (exit code {finished.returncode}); raise spec.pod.jobResources, "
             f"use GPUs with more memory, or lower the limits under spec.engine. Its last lines: {finished.tail}",
         )
     return ProgramFailure(

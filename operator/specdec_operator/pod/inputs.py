@@ -89,6 +89,7 @@ class ModelTemplate(Document):
         name: the model's directory and name.
         candidates: template directories in the image; the first that exists is taken. None: an empty configuration.
         values: text for each `${variable}` of the template's config.pbtxt.
+        optional_values: text for variables that only some releases' templates ask for.
         unset: variables that are left to the backend's default.
         fields: dotted proto field paths of config.pbtxt and the JSON they are set to.
         parameters: string parameters added to config.pbtxt or replaced in it.
@@ -99,6 +100,7 @@ class ModelTemplate(Document):
     name: str
     candidates: tuple[str, ...] = ()
     values: Mapping[str, str] = field(default_factory=dict)
+    optional_values: Mapping[str, str] = field(default_factory=dict)
     unset: tuple[str, ...] = ()
     fields: Mapping[str, Any] = field(default_factory=dict)
     parameters: Mapping[str, str] = field(default_factory=dict)

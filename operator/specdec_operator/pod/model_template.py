@@ -91,7 +91,7 @@ def _plan_config(template: ModelTemplate, config: Path) -> Message:
         for path, value in template.fields.items():
             message = set_field(message, path, value)
         _check_variables(template, message)
-        message = fill(message, template.values)
+        message = fill(message, {**template.optional_values, **template.values})
         for key, text in template.parameters.items():
             message = set_parameter(message, key, text)
     except TextProtoError as error:
@@ -101,9 +101,10 @@ def _plan_config(template: ModelTemplate, config: Path) -> Message:
 
 def _check_variables(template: ModelTemplate, message: Message) -> None:
     found = variables(message)
-    if overlap := sorted(set(template.values) & set(template.unset)):
+    given = set(template.values) | set(template.optional_values)
+    if overlap := sorted(given & set(template.unset)):
         raise InvalidInput(f"model {template.name}: {', '.join(overlap)} can't have a value and be unset")
-    if unknown := sorted((found.fields | found.texts) - set(template.values) - set(template.unset)):
+    if unknown := sorted((found.fields | found.texts) - given - set(template.unset)):
         raise _variable_failure(
             template,
             "UnknownTemplateVariable",

@@ -171,7 +171,7 @@ def _failure(store: Path, error: OSError) -> ProgramFailure | None:
         return ProgramFailure(
             "StoreNotWritable",
             f"the store can't be written as uid {os.getuid()}, gid {os.getgid()}: {error}; set "
-            "spec.pod.securityContext.fsGroup to a group that owns the volume, or give the directory to that user",
+            "spec.pod.fsGroup to a group that owns the volume, or give the directory to that user",
         )
     if error.errno in (errno.ENOSYS, errno.ENOTSUP, errno.EXDEV, errno.EINVAL, errno.EIO):
         return ProgramFailure(

@@ -117,7 +117,8 @@ def _pair(request: ServingRequest, support: EngineSupport) -> ServingFiles:
             "tensorrt_llm_model_name": TARGET,
             "tensorrt_llm_draft_model_name": DRAFT,
         },
-        unset=("multimodal_encoders_name", "prompt_embedding_table_data_type"),
+        optional={"prompt_embedding_table_data_type": "TYPE_FP16"},
+        unset=("multimodal_encoders_name",),
     )
     draft_tokens = RequestTensor(
         name="num_draft_tokens", datatype="INT32", shape=(1, 1), values=(request.draft_tokens,)
@@ -251,6 +252,7 @@ def _template(
     *,
     values: Mapping[str, str],
     source: str | None = None,
+    optional: Mapping[str, str] | None = None,
     unset: tuple[str, ...] = (),
     expected: Mapping[str, str] | None = None,
 ) -> ModelTemplate:
@@ -258,6 +260,7 @@ def _template(
         name=name,
         candidates=tuple(f"{root}/{source or name}" for root in support.templates),
         values=dict(values),
+        optional_values=dict(optional or {}),
         unset=unset,
         expected_parameters=dict(expected or {}),
     )

@@ -12,7 +12,7 @@ from specdec_operator.pod.assemble import assemble
 from specdec_operator.pod.errors import ProgramFailure
 from specdec_operator.pod.inputs import AssembleInput, ModelTemplate
 from specdec_operator.pod.model_config import get_field, parameters
-from specdec_operator.pod.textproto import Message, parse
+from specdec_operator.pod.textproto import Message, parse, print_message
 
 CONFIG = """# a comment with ${nothing}
 name: "tensorrt_llm"
@@ -124,6 +124,21 @@ def test_a_variable_that_the_plan_does_not_know_is_refused(image: Path) -> None:
 
 def test_a_value_that_the_template_does_not_use_is_refused(image: Path) -> None:
     assert reason(plan(image, values={**VALUES, "engine_directory": "/x"})) == "UnusedTemplateVariable"
+
+
+def test_an_optional_value_may_be_one_that_the_template_does_not_have(image: Path) -> None:
+    given = plan(image, optional_values={"prompt_embedding_table_data_type": "TYPE_FP16"})
+    assemble(given)
+
+    assert "prompt_embedding_table_data_type" not in print_message(config(given))
+
+
+def test_an_optional_value_is_filled_where_the_template_asks_for_it(image: Path) -> None:
+    values = {name: text for name, text in VALUES.items() if name != "engine_dir"}
+    given = plan(image, values=values, optional_values={"engine_dir": VALUES["engine_dir"]})
+    assemble(given)
+
+    assert parameters(config(given))["gpt_model_path"] == VALUES["engine_dir"]
 
 
 def test_a_variable_may_be_declared_unset_that_the_template_does_not_have(image: Path) -> None:
