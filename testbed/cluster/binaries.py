@@ -75,9 +75,7 @@ class Builder:
 
     def _build(self, tools: Sequence[Tool]) -> None:
         go = find_go(required_version({tool.source for tool in tools}), cache=self.cache, progress=self.progress)
-        self.progress.say(
-            f"{len(tools)} programs to build from the Go module proxy, once (about 15 minutes for all on 2 cores)"
-        )
+        self.progress.say(f"{len(tools)} programs are to be built, once; all of a cluster's take 15 minutes on 2 cores")
         for number, tool in enumerate(tools, start=1):
             with self.progress.step(f"build {tool.name} ({number} of {len(tools)})"):
                 self._build_one(tool, go)

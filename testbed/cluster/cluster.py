@@ -80,7 +80,7 @@ class Cluster:
             CommandError: with its error output.
         """
         argv = [str(self.binaries["kubectl"]), f"--kubeconfig={self.kubeconfig}", *arguments]
-        environment = os.environ | {"KUBECACHEDIR": str(self.directory / "kubectl-cache")}
+        environment = os.environ | {"KUBECACHEDIR": str(self.directory / "kubectl-cache"), "NO_PROXY": "*"}
         finished = subprocess.run(argv, input=stdin or "", capture_output=True, text=True, check=False, env=environment)
         if finished.returncode != 0:
             raise CommandError(f"kubectl {' '.join(arguments)}: {finished.stderr.strip()}")

@@ -17,6 +17,8 @@ NODE_ANNOTATION = "kwok.x-k8s.io/node"
 TERMINATION_MESSAGE_ANNOTATION = "testbed.specdec.dev/termination-message"
 EXIT_CODE_ANNOTATION = "testbed.specdec.dev/exit-code"
 NEVER_READY_ANNOTATION = "testbed.specdec.dev/never-ready"
+INIT_EXIT_CODE_ANNOTATION = "testbed.specdec.dev/init-exit-code"
+INIT_MESSAGE_ANNOTATION = "testbed.specdec.dev/init-message"
 READY_SECONDS = 30.0
 
 

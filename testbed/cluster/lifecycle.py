@@ -62,7 +62,8 @@ def running_cluster(options: ClusterOptions, *, progress: Progress) -> Iterator[
     finally:
         with _uninterrupted(), progress.step(f"stop cluster {record.name}"):
             programs.stop()
-            sweep(record)
+            with _registry():
+                sweep(record)
 
 
 def clean(*, progress: Progress) -> None:
@@ -87,7 +88,7 @@ def _register(options: ClusterOptions, *, progress: Progress) -> ClusterRecord:
         directory = clusters_directory() / options.name
         if ClusterRecord.read(directory) is not None:
             raise ClusterNameError(f"cluster {options.name} is running; stop it or choose another name")
-        directory.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(mode=0o700)
         node = NodeRecord.of(directory) if options.real_node is not None else None
         record = ClusterRecord(name=options.name, directory=directory, owner=this_process(), node=node)
         record.write()

@@ -167,7 +167,7 @@ class NodeStarter:
         client, path = control_plane.client, f"/api/v1/nodes/{NODE_NAME}"
         wait_until(
             lambda: client.exists(path) and is_ready(client.get(path)),
-            what=f"node {NODE_NAME}",
+            what=f"node {NODE_NAME} (a firewall on this machine must let in what comes from {self.network.link})",
             seconds=READY_SECONDS,
             programs=self.programs,
         )

@@ -16,7 +16,6 @@ from testbed.cluster.processes import kill, processes_of, wait_until
 from testbed.cluster.state import ClusterRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from testbed.cluster.progress import Progress
@@ -49,17 +48,13 @@ def _killed(directory: Path) -> bool:
 
 
 def sweep_dead(clusters: Path, *, progress: Progress) -> None:
-    """Sweep every cluster whose owner is dead."""
-    for record in records(clusters):
-        if not record.owner.alive():
+    """Sweep every cluster whose owner is dead. The caller holds the lock under which clusters register."""
+    directories = sorted(path for path in clusters.iterdir() if path.is_dir()) if clusters.exists() else []
+    for directory in directories:
+        record = ClusterRecord.read(directory)
+        if record is None:
+            # Its owner died before anything was started, or after everything was stopped.
+            shutil.rmtree(directory)
+        elif not record.owner.alive():
             with progress.step(f"sweep cluster {record.name}, whose owner is dead"):
                 sweep(record)
-
-
-def records(clusters: Path) -> Iterator[ClusterRecord]:
-    """Find the records of the clusters in a folder."""
-    if not clusters.exists():
-        return
-    for directory in sorted(clusters.iterdir()):
-        if directory.is_dir() and (record := ClusterRecord.read(directory)) is not None:
-            yield record
