@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from specdec_operator.api.v1alpha1.model_artifact import ModelArtifact
 from specdec_operator.api.v1alpha1.status import ArtifactStatus
 from specdec_operator.cluster.errors import AlreadyExists, Conflict, NotFound
+from specdec_operator.cluster.owners import add_owner, remove_owner
 from specdec_operator.cluster.resources import MODEL_ARTIFACTS
 from specdec_operator.resources.artifacts import model_artifact
-from specdec_operator.resources.labels import RETRY, SELECTOR, owner_reference
+from specdec_operator.resources.labels import RETRY, SELECTOR
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -26,6 +27,11 @@ class Usage:
     def __init__(self, context: Context, model: SpeculativeModel) -> None:
         self._context = context
         self._model = model
+        self._owner: JsonObject = {
+            "apiVersion": model.api_version,
+            "kind": model.kind,
+            "metadata": {"name": model.metadata.name, "uid": model.metadata.uid},
+        }
         self._used: dict[str, ArtifactStatus] = {}
 
     @property
@@ -59,9 +65,9 @@ class Usage:
         namespace = self._model.metadata.namespace
         for document in await self._context.api.list(MODEL_ARTIFACTS, namespace=namespace, label_selector=SELECTOR):
             owners = document["metadata"].get("ownerReferences", [])
-            mine = [owner for owner in owners if owner["uid"] == self._model.metadata.uid]
+            mine = any(owner["uid"] == self._model.metadata.uid for owner in owners)
             if mine and document["metadata"]["name"] not in used:
-                await self._leave(document, [owner for owner in owners if owner not in mine])
+                await self._leave(document)
 
     async def _hold(self, request: ArtifactRequest) -> ModelArtifact:
         api = self._context.api
@@ -77,25 +83,25 @@ class Usage:
         return ModelArtifact.model_validate(await self._own(document))
 
     async def _own(self, document: JsonObject) -> JsonObject:
-        metadata = document["metadata"]
-        owners = metadata.get("ownerReferences", [])
-        patch: JsonObject = {}
-        if not any(owner["uid"] == self._model.metadata.uid for owner in owners):
-            mine = owner_reference("SpeculativeModel", self._model.metadata, controller=False)
-            patch["ownerReferences"] = [*owners, mine]
+        document = await add_owner(self._context.api, MODEL_ARTIFACTS, document, owner=self._owner)
         retry = self._model.metadata.annotations.get(RETRY)
-        if retry and retry != metadata.get("annotations", {}).get(RETRY):
-            patch["annotations"] = {RETRY: retry}
-        if not patch:
+        metadata = document["metadata"]
+        if not retry or retry == metadata.get("annotations", {}).get(RETRY):
             return document
-        return await self._patch(document, patch)
+        return await self._context.api.patch_merge(
+            MODEL_ARTIFACTS,
+            namespace=metadata["namespace"],
+            name=metadata["name"],
+            patch={"metadata": {"annotations": {RETRY: retry}, "resourceVersion": metadata["resourceVersion"]}},
+        )
 
-    async def _leave(self, document: JsonObject, others: list[JsonObject]) -> None:
+    async def _leave(self, document: JsonObject) -> None:
         metadata = document["metadata"]
         try:
-            if others:
-                await self._patch(document, {"ownerReferences": others})
+            if len(metadata["ownerReferences"]) > 1:
+                await remove_owner(self._context.api, MODEL_ARTIFACTS, document, owner_uid=self._model.metadata.uid)
                 return
+            # Nobody collects an object without owners; the version makes sure that nobody took it up meanwhile.
             await self._context.api.delete(
                 MODEL_ARTIFACTS,
                 namespace=metadata["namespace"],
@@ -105,13 +111,3 @@ class Usage:
             )
         except (Conflict, NotFound):
             return  # somebody else took it up or removed it; the next reconcile looks again
-
-    async def _patch(self, document: JsonObject, metadata: JsonObject) -> JsonObject:
-        """Change metadata of exactly the object that was read: a list is replaced whole, so nobody's entry is lost."""
-        read = document["metadata"]
-        return await self._context.api.patch_merge(
-            MODEL_ARTIFACTS,
-            namespace=read["namespace"],
-            name=read["name"],
-            patch={"metadata": {**metadata, "resourceVersion": read["resourceVersion"]}},
-        )
