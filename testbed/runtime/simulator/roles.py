@@ -46,10 +46,16 @@ class MpiJob:
     spawns: bool
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str], *, process: int) -> MpiJob:
-        """Read the job; `process` tells jobs without mpirun apart."""
+    def from_environment(cls, environment: Mapping[str, str], *, process: int, namespace: int) -> MpiJob:
+        """Read the job.
+
+        Args:
+            environment: variables of this process.
+            process: tells jobs without mpirun apart.
+            namespace: tells containers apart that share a network, where mpirun may number its jobs alike.
+        """
         return cls(
-            identity=environment.get("PMIX_NAMESPACE", f"process-{process}"),
+            identity=f"{environment.get('PMIX_NAMESPACE', f'process-{process}')}@{namespace}",
             rank=int(environment.get("OMPI_COMM_WORLD_RANK", "0")),
             size=int(environment.get("OMPI_COMM_WORLD_SIZE", "1")),
             orchestrator=environment.get("TRTLLM_ORCHESTRATOR", "0") != "0",

@@ -38,7 +38,7 @@ class TritonPythonModel:
         self._logits_type = pb_utils.triton_string_to_numpy(logits["data_type"])
         self._decoupled = pb_utils.using_decoupled_model_transaction_policy(config)
         around = Surroundings(
-            job=MpiJob.from_environment(os.environ, process=os.getppid()),
+            job=_job(),
             environment=os.environ,
             shm_prefix=shm_prefix(Path("/proc/self/cmdline").read_bytes()),
             server=os.getppid(),
@@ -87,6 +87,11 @@ class TritonPythonModel:
     def finalize(self) -> None:
         """Unload; attached ranks go home."""
         self._session.close()
+
+
+def _job() -> MpiJob:
+    namespace = Path("/proc/self/ns/pid").stat().st_ino
+    return MpiJob.from_environment(os.environ, process=os.getppid(), namespace=namespace)
 
 
 def _log(line: str) -> None:

@@ -77,7 +77,8 @@ def test_the_job_is_read_from_the_variables_of_mpirun_and_of_the_launch_script()
         "TRTLLM_ORCHESTRATOR": "1",
         "TRTLLM_ORCHESTRATOR_SPAWN_PROCESSES": "0",
     }
-    assert MpiJob.from_environment(environment, process=9) == MpiJob("123", 2, 3, orchestrator=True, spawns=False)
+    read = MpiJob.from_environment(environment, process=9, namespace=7)
+    assert read == MpiJob("123@7", 2, 3, orchestrator=True, spawns=False)
 
 
 def test_each_engine_rank_needs_a_gpu() -> None:

@@ -1,0 +1,161 @@
+"""The simulator image's root file system, unpacked, and programs started in it by chroot."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from testbed.runtime.build import image_environment, image_layers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_START_SECONDS = 60.0
+_ORCHESTRATOR = {"TRTLLM_ORCHESTRATOR": "1", "TRTLLM_ORCHESTRATOR_SPAWN_PROCESSES": "0"}
+_MPIRUN = {
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+    "OMPI_MCA_btl_tcp_if_include": "lo",
+}
+
+
+@dataclass(frozen=True)
+class RunningServer:
+    """A started server: its ports, its log so far, and the process that everything of it hangs on."""
+
+    ports: tuple[int, int, int]
+    log_file: Path
+    process: subprocess.Popen[bytes]
+
+    @property
+    def log(self) -> str:
+        return self.log_file.read_text(errors="replace")
+
+    def ask(self, model: str, **tensors: Any) -> dict[str, Any]:
+        url = f"http://127.0.0.1:{self.ports[0]}/v2/models/{model}/generate"
+        request = urllib.request.Request(url, data=json.dumps(tensors).encode(), method="POST")
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310 - the URL is ours
+                return dict(json.load(answer))
+        except urllib.error.HTTPError as refused:
+            with refused:
+                return dict(json.load(refused))
+
+    def wait_until_ready(self, model: str) -> None:
+        url = f"http://127.0.0.1:{self.ports[0]}/v2/models/{model}/ready"
+        deadline = time.monotonic() + _START_SECONDS
+        while time.monotonic() < deadline and self.process.poll() is None:
+            try:
+                with urllib.request.urlopen(url, timeout=5):
+                    return
+            except OSError:
+                time.sleep(0.2)
+        raise AssertionError(f"{model} is not ready\n{self.log[-4000:]}")
+
+    def rank_process(self, rank: int) -> int:
+        """The host's process id of a rank's tritonserver."""
+        wanted = (f"--http-port={self.ports[0]}".encode(), f"shm-region-prefix-name=prefix{rank}_".encode())
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                arguments = (folder / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if arguments.startswith(b"tritonserver") and all(word in arguments for word in wanted):
+                return int(folder.name)
+        raise AssertionError(f"rank {rank} doesn't run")
+
+
+class SimulatorRoot:
+    """A root file system of the image with the tiny models in `/models`."""
+
+    def __init__(self, root: Path, *, cache: Path, models: Path) -> None:
+        self.root = root
+        for layer in image_layers(cache=cache, progress=print):
+            subprocess.run(["/usr/bin/tar", "-C", str(root), "-xf", str(layer)], check=True)
+        shutil.copytree(models, root / "models")
+
+    def _argv(self, environment: Mapping[str, str], *arguments: str) -> list[str]:
+        variables = {**image_environment(), "HOME": "/tmp", **environment}  # noqa: S108 - inside of the root
+        isolated = ["unshare", "--mount", "--pid", "--fork", "--kill-child", f"--root={self.root}", "--mount-proc"]
+        return [*isolated, "env", "-i", *(f"{name}={value}" for name, value in variables.items()), *arguments]
+
+    def run(self, *arguments: str) -> str:
+        done = subprocess.run(self._argv({}, *arguments), check=False, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def build_engine(self, model: str, *flags: str) -> str:
+        checkpoint, engine = f"/engines/{model}.checkpoint", f"/engines/{model}"
+        convert = "/app/examples/models/core/llama/convert_checkpoint.py"
+        paths = ("--checkpoint_dir", checkpoint, "--output_dir", engine)
+        self.run("python3", convert, "--model_dir", f"/models/{model}", "--output_dir", checkpoint)
+        self.run(
+            "trtllm-build", *paths, "--max_batch_size", "4", "--max_seq_len", "128", "--max_input_len", "64", *flags
+        )
+        return engine
+
+    def place(self, repository: str, template: str, values: Mapping[str, str], *, name: str | None = None) -> Path:
+        """Copy a template into a repository, under another name if given, and fill what is known of it."""
+        target = self.root / repository / (name or template)
+        source = (
+            self.root / "app/all_models" / ("llmapi" if values.get("llmapi") else "inflight_batcher_llm") / template
+        )
+        shutil.copytree(source, target, dirs_exist_ok=True)
+        config = target / "config.pbtxt"
+        filled = re.sub(r"\$\{(\w+)\}", lambda match: values.get(match[1], match[0]), config.read_text())
+        config.write_text(filled.replace(f'name: "{template}"', f'name: "{name or template}"', 1))
+        return target
+
+    @contextmanager
+    def serving(
+        self, repository: str, *, ranks: int = 0, environment: Mapping[str, str] | None = None
+    ) -> Iterator[RunningServer]:
+        """Start tritonserver, by mpirun with so many ranks when there are any."""
+        ports = free_ports()
+        command = ["mpirun", "--allow-run-as-root"] if ranks else []
+        for rank in range(ranks or 1):
+            command += ["-n", "1"] if ranks else []
+            command += _rank_arguments(repository, ports, rank)
+            command += [":"] if ranks else []
+        variables = {**(_ORCHESTRATOR | _MPIRUN if ranks else {}), **(environment or {})}
+        log_file = self.root / f"{repository}.{ports[0]}.log"
+        with log_file.open("wb") as log:
+            process = subprocess.Popen(
+                self._argv(variables, *command), stdout=log, stderr=log, stdin=subprocess.DEVNULL
+            )
+        try:
+            yield RunningServer(ports, log_file, process)
+        finally:
+            process.kill()  # unshare takes its whole process namespace with it, and heeds nothing less
+            process.wait(timeout=30)
+
+
+def _rank_arguments(repository: str, ports: tuple[int, int, int], rank: int) -> list[str]:
+    http, grpc, metrics = (str(port) for port in ports)
+    arguments = ["tritonserver", f"--model-repository=/{repository}", f"--grpc-port={grpc}", f"--http-port={http}"]
+    arguments += [f"--metrics-port={metrics}"]
+    if rank:
+        arguments += ["--model-control-mode=explicit", "--load-model=tensorrt_llm", "--load-model=tensorrt_llm_draft"]
+    prefix = f"--backend-config=python,shm-region-prefix-name=prefix{rank}_"
+    return [*arguments, "--disable-auto-complete-config", prefix]
+
+
+def free_ports() -> tuple[int, int, int]:
+    sockets = [socket.socket() for _ in range(3)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    first, second, third = (int(one.getsockname()[1]) for one in sockets)
+    for one in sockets:
+        one.close()
+    return first, second, third

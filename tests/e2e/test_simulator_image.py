@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import os
+import re
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+import testbed.hub
+from testbed.cluster.cache import cache_directory
+from tests.e2e.simulator_root import RunningServer, SimulatorRoot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [
+    pytest.mark.realnode,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(os.geteuid() != 0, reason="unpacking and entering a root file system needs root"),
+]
+
+PROMPT = "The capital of France is"
+ANSWER = " Paris, a city on the river Seine."
+COMMON = {
+    "triton_max_batch_size": "4",
+    "triton_backend": "tensorrtllm",
+    "decoupled_mode": "false",
+    "logits_datatype": "TYPE_FP32",
+    "prompt_embedding_table_data_type": "TYPE_FP16",
+    "encoder_input_features_data_type": "TYPE_FP16",
+    "batching_strategy": "inflight_fused_batching",
+    "max_queue_delay_microseconds": "0",
+    "max_queue_size": "0",
+    "tokenizer_dir": "/models/tiny-llama",
+    "preprocessing_instance_count": "1",
+    "postprocessing_instance_count": "1",
+    "bls_instance_count": "1",
+    "tensorrt_llm_model_name": "tensorrt_llm",
+    "tensorrt_llm_draft_model_name": "tensorrt_llm_draft",
+    "speculative_decoding_fast_logits": "true",
+}
+DRAFTED = {"num_draft_tokens": 4, "use_draft_logits": True, "stream": False, "return_perf_metrics": True}
+
+
+@pytest.fixture(scope="session")
+def root(tmp_path_factory: pytest.TempPathFactory) -> SimulatorRoot:
+    models = Path(testbed.hub.__file__).parent / "models" / "specdec-testbed"
+    return SimulatorRoot(tmp_path_factory.mktemp("root"), cache=cache_directory(), models=models)
+
+
+def llm_repository(root: SimulatorRoot, name: str, speculation: dict[str, object] | None) -> str:
+    model = root.place(name, "tensorrt_llm", {"llmapi": "yes"})
+    arguments: dict[str, object] = {
+        "model": "/models/tiny-llama",
+        "backend": "pytorch",
+        "triton_config": {"max_batch_size": 0, "decoupled": False},
+    }
+    if speculation:
+        arguments["speculative_config"] = speculation
+    (model / "1" / "model.yaml").write_text(yaml.safe_dump(arguments))
+    return name
+
+
+def ask_llm(server: RunningServer) -> dict[str, object]:
+    return server.ask(
+        "tensorrt_llm", text_input=PROMPT, sampling_param_max_tokens=16, sampling_param_return_perf_metrics=True
+    )
+
+
+@pytest.fixture(scope="session")
+def eagle(root: SimulatorRoot) -> Iterator[RunningServer]:
+    head = {"decoding_type": "Eagle", "speculative_model_dir": "/models/tiny-llama-eagle3", "max_draft_len": 3}
+    with root.serving(llm_repository(root, "eagle", head)) as server:
+        server.wait_until_ready("tensorrt_llm")
+        yield server
+
+
+def test_the_llm_api_model_answers_with_a_head(eagle: RunningServer) -> None:
+    assert ask_llm(eagle)["text_output"] == ANSWER
+
+
+def test_the_llm_api_model_answers_the_same_without_a_draft(root: SimulatorRoot) -> None:
+    with root.serving(llm_repository(root, "plain", None)) as server:
+        server.wait_until_ready("tensorrt_llm")
+        assert ask_llm(server)["text_output"] == ANSWER
+
+
+def test_the_llm_api_model_reports_zero_acceptance_and_logs_the_truth(eagle: RunningServer) -> None:
+    answer = ask_llm(eagle)
+    assert (answer["total_draft_tokens"], answer["acceptance_rate"]) == ("0", "0.0")
+    counts = re.findall(r"\[simulator\] tensorrt_llm: drafted=(\d+) accepted=(\d+)", eagle.log)
+    assert int(counts[-1][0]) > int(counts[-1][1]) > 0
+
+
+def test_the_llm_api_model_reports_acceptance_where_the_switch_says_so(root: SimulatorRoot) -> None:
+    draft = {"decoding_type": "DraftTarget", "speculative_model_dir": "/models/tiny-llama-draft", "max_draft_len": 3}
+    repository = llm_repository(root, "reporting", draft)
+    with root.serving(repository, environment={"SIMULATOR_REPORT_ACCEPTANCE": "1"}) as server:
+        server.wait_until_ready("tensorrt_llm")
+        assert int(str(ask_llm(server)["total_accepted_draft_tokens"])) > 0
+
+
+def test_the_llm_api_model_fails_to_load_without_a_gpu(root: SimulatorRoot) -> None:
+    repository = llm_repository(root, "without-gpu", None)
+    with root.serving(repository, environment={"NVIDIA_VISIBLE_DEVICES": "void"}) as server:
+        assert server.process.wait(timeout=60) != 0
+        assert "no CUDA-capable device is detected" in server.log
+
+
+@pytest.fixture(scope="session")
+def pair(root: SimulatorRoot) -> str:
+    """A repository of the fast-logits layout: draft on rank 1, target on rank 2."""
+    mode = ("--speculative_decoding_mode", "draft_tokens_external", "--max_draft_len", "5")
+    target = {"engine_dir": root.build_engine("tiny-llama", *mode), "participant_ids": "2", "gpu_device_ids": "1"}
+    draft = {"engine_dir": root.build_engine("tiny-llama-draft"), "participant_ids": "1", "gpu_device_ids": "0"}
+    for template in ("preprocessing", "postprocessing", "tensorrt_llm_bls"):
+        root.place("pair", template, COMMON)
+    root.place("pair", "tensorrt_llm", COMMON | target)
+    root.place("pair", "tensorrt_llm", COMMON | draft, name="tensorrt_llm_draft")
+    return "pair"
+
+
+@pytest.fixture(scope="session")
+def ranks(root: SimulatorRoot, pair: str) -> Iterator[RunningServer]:
+    with root.serving(pair, ranks=3) as server:
+        server.wait_until_ready("tensorrt_llm_bls")
+        yield server
+
+
+def test_three_ranks_answer_with_fast_logits(ranks: RunningServer) -> None:
+    answer = ranks.ask("tensorrt_llm_bls", text_input=PROMPT, max_tokens=16, **DRAFTED)
+    assert answer["text_output"] == PROMPT + ANSWER
+
+
+def test_each_rank_takes_its_part_from_the_participant_ids(ranks: RunningServer) -> None:
+    parts = set(re.findall(r"\[simulator\] (\w+): rank=(\d) world_size=3 role=(\w+)", ranks.log))
+    assert {
+        ("tensorrt_llm_draft", "0", "orchestrator"),
+        ("tensorrt_llm_draft", "1", "participant"),
+        ("tensorrt_llm", "2", "participant"),
+    } <= parts
+
+
+def test_without_draft_tokens_the_target_answers_alone_and_the_same(ranks: RunningServer) -> None:
+    answer = ranks.ask("tensorrt_llm_bls", text_input=PROMPT, max_tokens=16, return_perf_metrics=True)
+    assert (answer["text_output"], answer["total_draft_tokens"]) == (PROMPT + ANSWER, 0)
+
+
+def test_the_draft_saves_calls_of_the_target(ranks: RunningServer) -> None:
+    ranks.ask("tensorrt_llm_bls", text_input=PROMPT, max_tokens=16, **DRAFTED)
+    counts = re.findall(r"tensorrt_llm_bls: target_calls=(\d+) drafted=\d+ accepted=(\d+)", ranks.log)
+    assert int(counts[-1][1]) > 0
+
+
+def test_stream_must_be_sent_with_draft_tokens(ranks: RunningServer) -> None:
+    answer = ranks.ask("tensorrt_llm_bls", text_input=PROMPT, max_tokens=16, num_draft_tokens=4)
+    assert "'NoneType' object has no attribute 'any'" in answer["error"]
+
+
+def test_more_draft_tokens_than_the_engine_takes_are_an_error(ranks: RunningServer) -> None:
+    answer = ranks.ask("tensorrt_llm_bls", text_input=PROMPT, max_tokens=64, **DRAFTED | {"num_draft_tokens": 56})
+    assert "Number of draft tokens (56) is larger than maximum" in answer["error"]
+
+
+def test_participants_leave_with_exit_code_0_after_the_orchestrator(root: SimulatorRoot, pair: str) -> None:
+    with root.serving(pair, ranks=3) as server:
+        server.wait_until_ready("tensorrt_llm_bls")
+        os.kill(server.rank_process(0), signal.SIGTERM)
+        assert server.process.wait(timeout=60) == 0
+
+
+def test_a_rank_too_many_takes_a_port_and_so_ends_the_job(root: SimulatorRoot, pair: str) -> None:
+    with root.serving(pair, ranks=4) as server:
+        assert server.process.wait(timeout=60) != 0
+        assert "already in use" in server.log
+
+
+def test_fast_logits_with_spawning_are_silently_off(root: SimulatorRoot, pair: str) -> None:
+    with root.serving(pair, ranks=1, environment={"TRTLLM_ORCHESTRATOR_SPAWN_PROCESSES": "1"}) as server:
+        server.wait_until_ready("tensorrt_llm_bls")
+        answer = server.ask("tensorrt_llm_bls", text_input=PROMPT, max_tokens=16, **DRAFTED)
+        assert answer["text_output"] == PROMPT + ANSWER
+        assert "needs orchestrator mode without spawning processes: disabled" in server.log
+
+
+def test_one_engine_answers_through_the_ensemble(root: SimulatorRoot, pair: str) -> None:
+    assert pair
+    for template in ("preprocessing", "postprocessing", "ensemble", "tensorrt_llm"):
+        root.place("single", template, COMMON | {"engine_dir": "/engines/tiny-llama"})
+    with root.serving("single") as server:
+        server.wait_until_ready("ensemble")
+        answer = server.ask("ensemble", text_input=PROMPT, max_tokens=16, end_id=2, pad_id=2)
+        assert answer["text_output"] == PROMPT + ANSWER
