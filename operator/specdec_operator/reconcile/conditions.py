@@ -20,6 +20,9 @@ ORDER: tuple[ConditionType, ...] = (
     "Reconciling",
     "Stalled",
 )
+WAY: tuple[ConditionType, ...] = ORDER[:-2]
+"""Conditions that are always there; the others only while they hold."""
+
 _MESSAGE_LIMIT = 2048
 
 
@@ -58,7 +61,10 @@ class Conditions:
         return found is not None and found.status == "True"
 
     def in_order(self) -> list[Condition]:
-        """All that was found, in the order of the way to serving."""
+        """All conditions in the order of the way to serving; Reconciling and Stalled only while True."""
+        for kind in WAY:
+            if kind not in self._found:
+                self.set(kind, "Unknown", "Waiting", "waits for the conditions before it")
         return [self._found[kind] for kind in ORDER if kind in self._found]
 
     def changed(self) -> list[Condition]:
