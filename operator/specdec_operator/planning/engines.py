@@ -27,6 +27,7 @@ BUILD_PROGRAM_VERSION = 1
 """Part of every engine's key: raised when the build program makes different engines from the same input."""
 
 _LLAMA_FAMILY = ("LlamaForCausalLM", "MistralForCausalLM")
+_DEFAULT_BATCH = 8
 _DEFAULT_SEQUENCE = 3072
 _MINIMUM_BATCHED_TOKENS = 8192
 
@@ -69,6 +70,12 @@ def plan_engines(
     return tuple(_engine(role, spec, resolution, support=support, facts=facts, model=models[role]) for role in models)
 
 
+def serving_batch(spec: SpeculativeModelSpec) -> int:
+    """The most requests that Triton hands over at once; left out, as many as the engine takes."""
+    built_for = spec.engine.max_batch_size if spec.engine else None
+    return spec.serving.max_batch_size or built_for or _DEFAULT_BATCH
+
+
 def limits(spec: SpeculativeModelSpec, resolution: Resolution, facts: dict[str, ModelFacts]) -> EngineLimits:
     """Engine limits with nothing left open: one set for both engines of a pair."""
     engine = spec.engine or Engine()
@@ -76,7 +83,7 @@ def limits(spec: SpeculativeModelSpec, resolution: Resolution, facts: dict[str, 
     sequence = engine.max_sequence_length or min(_DEFAULT_SEQUENCE, context - resolution.draft_tokens)
     declared = facts["target"].data_type
     return EngineLimits(
-        batch=max(engine.max_batch_size, spec.serving.max_batch_size) if spec.engine is None else engine.max_batch_size,
+        batch=engine.max_batch_size or serving_batch(spec),
         input_length=engine.max_input_length or max(1, sequence * 2 // 3),
         sequence_length=sequence + resolution.draft_tokens,
         draft_tokens=resolution.draft_tokens,

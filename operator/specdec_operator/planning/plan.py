@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from specdec_operator.api.v1alpha1.model_artifact import AssembleInput, ModelArtifactSpec, MountedModel
 from specdec_operator.planning.acquire import ArtifactRequest, placed_pod
-from specdec_operator.planning.engines import limits
+from specdec_operator.planning.engines import limits, serving_batch
 from specdec_operator.planning.keys import content_key, short
 from specdec_operator.pod.inputs import AssembleInput as AssembleProgramInput
 from specdec_operator.pod.inputs import CheckInput, EngineExpectation
@@ -151,6 +151,7 @@ def _serving_request(
             for model in resolution.placement.models
         },
         world_size=resolution.placement.world_size,
+        batch=serving_batch(spec),
         serving=spec.serving,
         logits_data_type=engine.logits_data_type if engine else "float32",
         end_id=ends[0] if ends else None,

@@ -73,7 +73,7 @@ def _model(request: ServingRequest, support: LlmApiSupport) -> dict[str, Any]:
         "backend": "pytorch",
         "tensor_parallel_size": len(request.devices["target"].devices),
         "pipeline_parallel_size": 1,
-        "max_batch_size": request.serving.max_batch_size,
+        "max_batch_size": request.batch,
         "kv_cache_config": {
             "enable_block_reuse": cache.reuse,
             "free_gpu_memory_fraction": cache.free_gpu_memory_percent / 100,

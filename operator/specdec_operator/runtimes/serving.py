@@ -40,9 +40,8 @@ class ServingRequest:
         draft_tokens: The most tokens drafted per step; 0 without speculation.
         devices: Per role that has GPUs of its own.
         world_size: MPI processes; 1 starts the server without MPI.
-        end_id: The token that ends a text, for the canary.
         batch: The most requests that Triton hands over at once.
-        sequence_length: Longest prompt with answer, in tokens, drafted ones included; 0 leaves it to the model.
+        end_id: The token that ends a text, for the canary.
     """
 
     method: Method
@@ -50,6 +49,7 @@ class ServingRequest:
     draft_tokens: int
     devices: Mapping[str, PlacedDevices]
     world_size: int
+    batch: int
     serving: Serving
     logits_data_type: str = "float32"
     end_id: int | None = None

@@ -112,7 +112,7 @@ def _pair(request: ServingRequest, support: EngineSupport) -> ServingFiles:
             **_batch(request),
             **_logits(request),
             "decoupled_mode": "false",
-            "bls_instance_count": str(request.serving.max_batch_size),
+            "bls_instance_count": str(request.batch),
             "accumulate_tokens": "false",
             "tensorrt_llm_model_name": TARGET,
             "tensorrt_llm_draft_model_name": DRAFT,
@@ -218,7 +218,7 @@ def _ranks(placed: PlacedDevices, *, world_size: int, method: str) -> dict[str, 
 
 def _tokenizing(request: ServingRequest, support: EngineSupport) -> tuple[ModelTemplate, ModelTemplate]:
     tokenizer = {"tokenizer_dir": MODEL_DIRECTORIES["target"]}
-    instances = str(request.serving.max_batch_size if request.method == "DraftTarget" else 1)
+    instances = str(request.batch if request.method == "DraftTarget" else 1)
     return (
         _template(
             support,
@@ -267,7 +267,7 @@ def _template(
 
 
 def _batch(request: ServingRequest) -> dict[str, str]:
-    return {"triton_max_batch_size": str(request.serving.max_batch_size)}
+    return {"triton_max_batch_size": str(request.batch)}
 
 
 def _logits(request: ServingRequest) -> dict[str, str]:

@@ -39,8 +39,8 @@ class Runtime(ApiModel):
 class Engine(ApiModel):
     """Limits and types that TensorRT-LLM engines are built with."""
 
-    max_batch_size: Annotated[int, Field(ge=1, le=2048)] = 8
-    """The most requests in one batch."""
+    max_batch_size: Annotated[int, Field(ge=1, le=2048)] | None = None
+    """The most requests in one batch. Left out: serving.maxBatchSize, or 8."""
     max_input_length: Annotated[int, Field(ge=1, le=1048576)] | None = None
     """The longest prompt, in tokens. Left out: two thirds of maxSequenceLength."""
     max_sequence_length: Annotated[int, Field(ge=2, le=2097152)] | None = None
@@ -80,8 +80,8 @@ class KvCache(ApiModel):
 class Serving(ApiModel):
     """How requests are served."""
 
-    max_batch_size: Annotated[int, Field(ge=1, le=1024)] = 8
-    """The most requests that Triton hands to the model at once."""
+    max_batch_size: Annotated[int, Field(ge=1, le=2048)] | None = None
+    """The most requests that Triton hands to the model at once. Left out: engine.maxBatchSize, or 8."""
     max_queue_delay_microseconds: Annotated[int, Field(ge=0, le=10_000_000)] = 0
     """How long Triton waits to fill a batch, in microseconds."""
     kv_cache: KvCache = KvCache()

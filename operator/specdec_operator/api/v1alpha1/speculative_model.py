@@ -155,9 +155,17 @@ class SpeculativeModelSpec(ApiModel):
             field=".serving.kvCache.reuse",
         ),
         Rule(
-            expression="!has(self.engine) || self.serving.maxBatchSize <= self.engine.maxBatchSize",
+            expression=(
+                "!has(self.engine) || !has(self.engine.maxBatchSize) || !has(self.serving.maxBatchSize) || "
+                "self.serving.maxBatchSize <= self.engine.maxBatchSize"
+            ),
             message="serving.maxBatchSize must not exceed engine.maxBatchSize, which the engine is built with",
-            holds=lambda self: self.engine is None or self.serving.max_batch_size <= self.engine.max_batch_size,
+            holds=lambda self: (
+                self.engine is None
+                or self.engine.max_batch_size is None
+                or self.serving.max_batch_size is None
+                or self.serving.max_batch_size <= self.engine.max_batch_size
+            ),
             field=".serving.maxBatchSize",
         ),
         Rule(
