@@ -52,6 +52,13 @@ class RunningServer:
             with refused:
                 return dict(json.load(refused))
 
+    def stream(self, model: str, **tensors: Any) -> list[dict[str, Any]]:
+        url = f"http://127.0.0.1:{self.ports[0]}/v2/models/{model}/generate_stream"
+        request = urllib.request.Request(url, data=json.dumps(tensors).encode(), method="POST")
+        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310 - the URL is ours
+            lines = answer.read().decode().splitlines()
+        return [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
+
     def wait_until_ready(self, model: str) -> None:
         url = f"http://127.0.0.1:{self.ports[0]}/v2/models/{model}/ready"
         deadline = time.monotonic() + _START_SECONDS
@@ -119,7 +126,12 @@ class SimulatorRoot:
 
     @contextmanager
     def serving(
-        self, repository: str, *, ranks: int = 0, environment: Mapping[str, str] | None = None
+        self,
+        repository: str,
+        *,
+        ranks: int = 0,
+        environment: Mapping[str, str] | None = None,
+        auto_complete: bool = False,
     ) -> Iterator[RunningServer]:
         """Start tritonserver, by mpirun with so many ranks when there are any."""
         ports = free_ports()
@@ -128,6 +140,8 @@ class SimulatorRoot:
             command += ["-n", "1"] if ranks else []
             command += _rank_arguments(repository, ports, rank)
             command += [":"] if ranks else []
+        if auto_complete:
+            command.remove("--disable-auto-complete-config")
         variables = {**(_ORCHESTRATOR | _MPIRUN if ranks else {}), **(environment or {})}
         log_file = self.root / f"{repository}.{ports[0]}.log"
         with log_file.open("wb") as log:

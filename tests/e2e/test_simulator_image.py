@@ -51,12 +51,14 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> SimulatorRoot:
     return SimulatorRoot(tmp_path_factory.mktemp("root"), cache=cache_directory(), models=models)
 
 
-def llm_repository(root: SimulatorRoot, name: str, speculation: dict[str, object] | None) -> str:
+def llm_repository(
+    root: SimulatorRoot, name: str, speculation: dict[str, object] | None, *, decoupled: bool = False
+) -> str:
     model = root.place(name, "tensorrt_llm", {"llmapi": "yes"})
     arguments: dict[str, object] = {
         "model": "/models/tiny-llama",
         "backend": "pytorch",
-        "triton_config": {"max_batch_size": 0, "decoupled": False},
+        "triton_config": {"max_batch_size": 0, "decoupled": decoupled},
     }
     if speculation:
         arguments["speculative_config"] = speculation
@@ -108,6 +110,15 @@ def test_the_llm_api_model_fails_to_load_without_a_gpu(root: SimulatorRoot) -> N
     with root.serving(repository, environment={"NVIDIA_VISIBLE_DEVICES": "void"}) as server:
         assert server.process.wait(timeout=60) != 0
         assert "no CUDA-capable device is detected" in server.log
+
+
+def test_the_llm_api_model_streams_what_it_answers_where_model_yaml_says_decoupled(root: SimulatorRoot) -> None:
+    repository = llm_repository(root, "streaming", None, decoupled=True)
+    with root.serving(repository, auto_complete=True) as server:
+        server.wait_until_ready("tensorrt_llm")
+        pieces = server.stream("tensorrt_llm", text_input=PROMPT, sampling_param_max_tokens=16, streaming=True)
+    assert len(pieces) > 2
+    assert "".join(str(piece["text_output"]) for piece in pieces) == ANSWER
 
 
 @pytest.fixture(scope="session")

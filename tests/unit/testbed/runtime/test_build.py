@@ -1,0 +1,65 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from testbed.runtime import base_layers, build
+from testbed.runtime.build import BuiltImage, build_image
+from testbed.runtime.layer_tar import LayerFile, write_layer
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    file = tmp_path / "model.py"
+    file.write_text("answer = 1\n")
+    return file
+
+
+@pytest.fixture
+def image(tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], tuple[BuiltImage, list[str]]]:
+    """Builds with layers of one file each; returns the image and what the progress said."""
+
+    def below(layers: Path, _progress: Callable[[str], None]) -> Path:
+        layer = layers / "below.tar"
+        write_layer(layer, [LayerFile("etc/below", Path(__file__))])
+        return layer
+
+    monkeypatch.setattr(base_layers, "debian_layer", below)
+    monkeypatch.setattr(base_layers, "triton_layer", below)
+    monkeypatch.setattr(build, "_own_files", lambda: (LayerFile("app/model.py", source),))
+
+    def run() -> tuple[BuiltImage, list[str]]:
+        said: list[str] = []
+        return build_image(cache=tmp_path / "cache", progress=said.append), said
+
+    return run
+
+
+def test_nothing_is_written_again_when_nothing_changed(image: Callable[[], tuple[BuiltImage, list[str]]]) -> None:
+    first, _ = image()
+    second, said = image()
+    assert second == first
+    assert not [line for line in said if "writing" in line]
+
+
+def test_a_changed_stand_in_makes_another_image(
+    image: Callable[[], tuple[BuiltImage, list[str]]], source: Path
+) -> None:
+    first, _ = image()
+    source.write_text("answer = 2\n")
+    second, _ = image()
+    assert second.digest != first.digest
+
+
+def test_a_superseded_archive_is_removed(image: Callable[[], tuple[BuiltImage, list[str]]], source: Path) -> None:
+    first, _ = image()
+    source.write_text("answer = 2\n")
+    image()
+    assert not first.archive.exists()
+
+
+def test_an_archive_without_its_record_is_written_again(image: Callable[[], tuple[BuiltImage, list[str]]]) -> None:
+    first, _ = image()
+    first.archive.with_suffix(".json").unlink()
+    _, said = image()
+    assert [line for line in said if "writing" in line]
