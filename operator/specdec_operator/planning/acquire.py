@@ -47,7 +47,7 @@ def acquire(
     Args:
         refresh: The value of the annotation `specdec.dev/refresh`; a new one asks for moving revisions anew.
     """
-    pod = placed_pod(spec, resolution)
+    pod = job_pod(spec, resolution)
     models = [("target", spec.target.source)] + ([("draft", spec.draft.source)] if spec.draft else [])
     return tuple(
         _request(role, source, pod=pod, resolution=resolution, configuration=configuration, refresh=refresh)
@@ -68,6 +68,13 @@ def placed_pod(spec: SpeculativeModelSpec, resolution: Resolution) -> Pod:
     return spec.pod.model_copy(
         update={"node_selector": {**spec.pod.node_selector, **product}, "tolerations": tolerations}
     )
+
+
+def job_pod(spec: SpeculativeModelSpec, resolution: Resolution) -> Pod:
+    """The part of a model's pod settings that its Jobs take: models that differ in the rest share artifacts."""
+    only_serving = ("labels", "annotations", "environment", "server_resources")
+    defaults = {name: type(spec.pod).model_fields[name].get_default(call_default_factory=True) for name in only_serving}
+    return placed_pod(spec, resolution).model_copy(update=defaults)
 
 
 def _request(
@@ -91,7 +98,11 @@ def _request(
         inspect = InspectInput(sub_path=directory)
     else:
         raise ValueError(f"{role}: a source without a member passed the API's rules")
-    key = content_key({"directory": directory, "claim": claim, "inspected": inspect is not None, "refresh": refresh})
+    # Another token is another artifact: a refused one is mended by naming another, and what was fetched is reused.
+    token = fetch.token_secret_ref.model_dump() if fetch and fetch.token_secret_ref else None
+    key = content_key(
+        {"directory": directory, "claim": claim, "inspected": bool(inspect), "token": token, "refresh": refresh}
+    )
     return ArtifactRequest(
         role=role,
         name=f"model-{short(key)}",

@@ -1,8 +1,7 @@
-"""Engines: the limits they are built with, the commands that build them, and the key that decides their content."""
+"""Engines: the commands that build them, and the key that decides their content."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from specdec_operator.api.v1alpha1.model_artifact import (
@@ -12,10 +11,10 @@ from specdec_operator.api.v1alpha1.model_artifact import (
     ModelArtifactSpec,
     MountedModel,
 )
-from specdec_operator.api.v1alpha1.runtime import Engine
-from specdec_operator.planning.acquire import ArtifactRequest, placed_pod
+from specdec_operator.planning.acquire import ArtifactRequest, job_pod
+from specdec_operator.planning.engine_limits import EngineLimits, limit_refusals, limits, ranks_of, split_refusals
 from specdec_operator.planning.keys import content_key, short
-from specdec_operator.planning.refusal import Refusal, Refused
+from specdec_operator.planning.refusal import Refused
 
 if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
@@ -25,23 +24,7 @@ if TYPE_CHECKING:
 
 BUILD_PROGRAM_VERSION = 1
 """Part of every engine's key: raised when the build program makes different engines from the same input."""
-
-_LLAMA_FAMILY = ("LlamaForCausalLM", "MistralForCausalLM")
-_DEFAULT_BATCH = 8
-_DEFAULT_SEQUENCE = 3072
-_MINIMUM_BATCHED_TOKENS = 8192
-
-
-@dataclass(frozen=True, kw_only=True)
-class EngineLimits:
-    """Limits in tokens and requests, drafted tokens included in the sequence."""
-
-    batch: int
-    input_length: int
-    sequence_length: int
-    draft_tokens: int
-    data_type: str
-    logits_data_type: str
+_LEAST_BATCHED_TOKENS = 8192
 
 
 def plan_engines(
@@ -58,64 +41,16 @@ def plan_engines(
         models: Where each role's model lies.
 
     Raises:
-        Refused: An architecture has no converter, or the limits exceed a model's context.
+        Refused: A model can't be split as asked, an architecture has no converter, or a limit exceeds the context.
     """
     support = resolution.release.tensorrt_engine
-    if resolution.backend != "TensorRTEngine" or support is None:
-        return ()
-    refusals = [refusal for role in models for refusal in _architecture(role, facts[role])]
-    refusals += _context(spec, facts)
+    built = resolution.backend == "TensorRTEngine" and support is not None
+    refusals = split_refusals(spec, facts) + (limit_refusals(spec, resolution, facts) if built else [])
     if refusals:
         raise Refused(tuple(refusals))
+    if not built or support is None:
+        return ()
     return tuple(_engine(role, spec, resolution, support=support, facts=facts, model=models[role]) for role in models)
-
-
-def serving_batch(spec: SpeculativeModelSpec) -> int:
-    """The most requests that Triton hands over at once; left out, as many as the engine takes."""
-    built_for = spec.engine.max_batch_size if spec.engine else None
-    return spec.serving.max_batch_size or built_for or _DEFAULT_BATCH
-
-
-def limits(spec: SpeculativeModelSpec, resolution: Resolution, facts: dict[str, ModelFacts]) -> EngineLimits:
-    """Engine limits with nothing left open: one set for both engines of a pair."""
-    engine = spec.engine or Engine()
-    context = min(fact.context_length for fact in facts.values())
-    sequence = engine.max_sequence_length or min(_DEFAULT_SEQUENCE, context - resolution.draft_tokens)
-    declared = facts["target"].data_type
-    return EngineLimits(
-        batch=engine.max_batch_size or serving_batch(spec),
-        input_length=engine.max_input_length or max(1, sequence * 2 // 3),
-        sequence_length=sequence + resolution.draft_tokens,
-        draft_tokens=resolution.draft_tokens,
-        data_type=engine.data_type or (declared if declared in ("float16", "bfloat16") else "float16"),
-        logits_data_type=engine.logits_data_type,
-    )
-
-
-def _architecture(role: str, facts: ModelFacts) -> list[Refusal]:
-    if facts.architecture in _LLAMA_FAMILY:
-        return []
-    return [
-        Refusal(
-            reason="UnsupportedArchitecture",
-            path=f"spec.{role}.source",
-            message=f"no converter is known for {facts.architecture} on TensorRTEngine; known: "
-            f"{', '.join(_LLAMA_FAMILY)}. Use the backend LLMAPI for others",
-        )
-    ]
-
-
-def _context(spec: SpeculativeModelSpec, facts: dict[str, ModelFacts]) -> list[Refusal]:
-    asked = spec.engine.max_sequence_length if spec.engine else None
-    short_ones = [role for role, fact in facts.items() if asked is not None and asked > fact.context_length]
-    return [
-        Refusal(
-            reason="ContextTooShort",
-            path="spec.engine.maxSequenceLength",
-            message=f"{asked} tokens exceed the {role}'s context of {facts[role].context_length}: lower it",
-        )
-        for role in short_ones
-    ]
 
 
 def _engine(
@@ -127,8 +62,8 @@ def _engine(
     facts: dict[str, ModelFacts],
     model: MountedModel,
 ) -> ArtifactRequest:
-    parallelism = spec.target.parallelism if role == "target" else (spec.draft or spec.target).parallelism
-    steps = build_steps(support, limits(spec, resolution, facts), tensor=parallelism.tensor, verifies=role == "target")
+    ranks = ranks_of(role, spec)
+    steps = build_steps(support, limits(spec, resolution, facts), tensor=ranks, verifies=role == "target")
     product = resolution.gpu_product or ""
     key = content_key(
         {
@@ -155,12 +90,12 @@ def _engine(
                 model=model,
                 steps=list(steps),
                 directory=directory,
-                ranks=parallelism.tensor,
+                ranks=ranks,
                 tensorrt_llm_version=resolution.release.tensorrt_llm,
                 weight_bytes=facts[role].weight_bytes,
             ),
             gpu=JobGpu(resource_name=spec.placement.gpu.resource_name, count=1, product=product),
-            pod=placed_pod(spec, resolution),
+            pod=job_pod(spec, resolution),
         ),
         yields=MountedModel(claim_name=claim, sub_path=directory),
     )
@@ -179,12 +114,14 @@ def build_steps(support: EngineSupport, limit: EngineLimits, *, tensor: int, ver
         *("--model_dir", "{model}", "--output_dir", "{checkpoint}"),
         *("--dtype", limit.data_type, "--tp_size", str(tensor), "--pp_size", "1"),
     ]
+    # Without chunked context a prompt is taken in one piece, so it must fit into one batch of tokens.
+    batched = max(_LEAST_BATCHED_TOKENS, limit.input_length, limit.batch * (limit.draft_tokens + 1))
     build = [
         "trtllm-build",
         *("--checkpoint_dir", "{checkpoint}", "--output_dir", "{engine}"),
         *("--max_batch_size", str(limit.batch), "--max_beam_width", "1"),
         *("--max_input_len", str(limit.input_length), "--max_seq_len", str(limit.sequence_length)),
-        *("--max_num_tokens", str(max(_MINIMUM_BATCHED_TOKENS, limit.batch * (limit.draft_tokens + 1)))),
+        *("--max_num_tokens", str(batched)),
         *("--gemm_plugin", limit.data_type, "--logits_dtype", limit.logits_data_type),
         *("--kv_cache_type", "paged", "--use_paged_context_fmha", "enable"),
     ]

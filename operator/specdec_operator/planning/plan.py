@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from specdec_operator.api.v1alpha1.model_artifact import AssembleInput, ModelArtifactSpec, MountedModel
-from specdec_operator.planning.acquire import ArtifactRequest, placed_pod
-from specdec_operator.planning.engines import limits, serving_batch
+from specdec_operator.planning.acquire import ArtifactRequest, job_pod, placed_pod
+from specdec_operator.planning.engine_limits import limits, serving_batch
 from specdec_operator.planning.keys import content_key, short
+from specdec_operator.planning.quantities import byte_count, canonical
 from specdec_operator.pod.inputs import AssembleInput as AssembleProgramInput
 from specdec_operator.pod.inputs import CheckInput, EngineExpectation
 from specdec_operator.runtimes import llm_api, tensorrt_engine
@@ -127,10 +128,8 @@ def revision_key(spec: SpeculativeModelSpec, plan: ServingPlan, *, assembly_dige
             "check": plan.check.to_json(),
             "mounts": [{"directory": m.directory, **m.source.model_dump()} for m in plan.mounts],
             "size": asdict(plan.size),
-            "placement": spec.placement.model_dump(),
-            "product": plan.resolution.gpu_product,
-            "gpus": plan.resolution.placement.gpus,
-            "pod": spec.pod.model_dump(),
+            "gpus": {spec.placement.gpu.resource_name: plan.resolution.placement.gpus},
+            "pod": placed_pod(spec, plan.resolution).model_dump(exclude={"job_resources", "server_resources"}),
             "startupMinutes": spec.update.startup_minutes,
             "restart": restart,
         }
@@ -208,7 +207,7 @@ def _assembly(spec: SpeculativeModelSpec, resolution: Resolution, assembled: Ass
             image=resolution.image.reference,
             image_pull_policy=resolution.image.pull_policy,
             assemble=AssembleInput(repository=repository),
-            pod=placed_pod(spec, resolution),
+            pod=job_pod(spec, resolution),
         ),
         yields=None,
     )
@@ -219,23 +218,9 @@ def _size(spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[str
     gpus = resolution.placement.gpus
     shared = max(2, world, gpus if gpus > 1 else 0) * _GIB
     weights = sum(fact.weight_bytes for fact in facts.values())
+    asked = spec.pod.server_resources
     return PodSize(
-        cpu=spec.pod.server_resources.cpu or str(max(world, gpus) + 2),
-        memory_bytes=_bytes(spec.pod.server_resources.memory) or 4 * _GIB + weights + shared,
+        cpu=canonical(asked.cpu or str(max(world, gpus) + 2)),
+        memory_bytes=byte_count(asked.memory) if asked.memory else 4 * _GIB + weights + shared,
         shared_memory_bytes=shared,
     )
-
-
-_SUFFIXES = {
-    "": 1,
-    **{suffix: 1000**power for power, suffix in enumerate(("k", "M", "G", "T", "P", "E"), start=1)},
-    **{suffix: 1024**power for power, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), start=1)},
-}
-
-
-def _bytes(quantity: str | None) -> int:
-    if quantity is None:
-        return 0
-    number = quantity.rstrip("kKMGTPEim")
-    suffix = quantity[len(number) :]
-    return int(float(number) * (_SUFFIXES[suffix] if suffix != "m" else 0.001))

@@ -62,18 +62,24 @@ def resolve(
     table: CapabilityTable,
     configuration: OperatorConfiguration,
     pins: Sequence[Pin] = (),
+    refresh: str = "",
 ) -> Resolution:
     """Fill in a spec.
+
+    Args:
+        pins: What was resolved before.
+        refresh: The value of the annotation `specdec.dev/refresh`; a new one asks for everything anew.
 
     Raises:
         Refused: A release, backend, GPU product or store is missing or can't do what is asked.
     """
     backend = backend_of(spec)
-    release, pin = _release(spec, backend, table=table, configuration=configuration, pins=pins)
+    kept = _kept(spec, backend, table=table, pins=pins, refresh=refresh)
+    release, pin = kept or _release(spec, backend, table=table, configuration=configuration, refresh=refresh)
     product = spec.placement.gpu.product or configuration.gpu_product
     storage = (spec.storage or configuration.storage) if needs_store(spec, backend) else None
     refusals = [
-        *([release] if isinstance(release, Refusal) else _capability(spec, backend, release, table)),
+        *([release] if isinstance(release, Refusal) else _capability(spec, backend, release, table, kept=bool(kept))),
         *_gpu_product(backend, product),
         *_storage(spec, backend, storage),
     ]
@@ -96,9 +102,7 @@ def backend_of(spec: SpeculativeModelSpec) -> Backend:
     """The backend that serves a spec: the declared one, or the method's own."""
     if spec.runtime.backend is not None:
         return spec.runtime.backend
-    if spec.speculation.method == "DraftTarget" or spec.engine is not None:
-        return "TensorRTEngine"
-    return "LLMAPI"
+    return "TensorRTEngine" if spec.speculation.method == "DraftTarget" else "LLMAPI"
 
 
 def needs_store(spec: SpeculativeModelSpec, backend: Backend) -> bool:
@@ -107,22 +111,35 @@ def needs_store(spec: SpeculativeModelSpec, backend: Backend) -> bool:
     return backend == "TensorRTEngine" or any(model.source.hugging_face for model in models)
 
 
+def _kept(
+    spec: SpeculativeModelSpec, backend: Backend, *, table: CapabilityTable, pins: Sequence[Pin], refresh: str
+) -> tuple[Release, Pin] | None:
+    """The release that was resolved before, while what governed the choice is unchanged."""
+    governed_by = _governed_by(spec, backend, refresh)
+    pin = next((pin for pin in pins if pin.name == RELEASE_PIN and pin.governed_by == governed_by), None)
+    found = table.find(pin.value) if pin and spec.runtime.release is None else None
+    if pin is None or found is None or spec.speculation.method not in found.methods(backend):
+        return None
+    return found, pin
+
+
+def _governed_by(spec: SpeculativeModelSpec, backend: Backend, refresh: str) -> str:
+    image = spec.runtime.image.reference if spec.runtime.image else ""
+    return content_key({"backend": backend, "method": spec.speculation.method, "image": image, "refresh": refresh})
+
+
 def _release(
     spec: SpeculativeModelSpec,
     backend: Backend,
     *,
     table: CapabilityTable,
     configuration: OperatorConfiguration,
-    pins: Sequence[Pin],
+    refresh: str,
 ) -> tuple[Release | Refusal, Pin | None]:
     if spec.runtime.release is not None:
         found = table.find(spec.runtime.release)
         return (found or _unknown_release(spec.runtime.release, table), None)
     method = spec.speculation.method
-    governed_by = content_key({"backend": backend, "method": method, "image": _image(spec)})
-    kept = next((pin for pin in pins if pin.name == RELEASE_PIN and pin.governed_by == governed_by), None)
-    if kept and (found := table.find(kept.value)):
-        return found, kept
     chosen = _configured(backend, configuration)
     release = table.find(chosen) if chosen else table.default(backend, method)
     if release is None:
@@ -134,16 +151,14 @@ def _release(
         if chosen
         else "the newest release without a known blocking defect for this backend and method"
     )
-    return release, Pin(name=RELEASE_PIN, value=release.name, reason=reason, governed_by=governed_by)
+    return release, Pin(
+        name=RELEASE_PIN, value=release.name, reason=reason, governed_by=_governed_by(spec, backend, refresh)
+    )
 
 
 def _configured(backend: Backend, configuration: OperatorConfiguration) -> str | None:
     defaults = configuration.default_releases
     return defaults.llm_api if backend == "LLMAPI" else defaults.tensorrt_engine
-
-
-def _image(spec: SpeculativeModelSpec) -> str:
-    return spec.runtime.image.reference if spec.runtime.image else ""
 
 
 def _unknown_release(name: str, table: CapabilityTable) -> Refusal:
@@ -165,7 +180,7 @@ def _no_release(backend: Backend, method: str) -> Refusal:
 
 
 def _capability(
-    spec: SpeculativeModelSpec, backend: Backend, release: Release, table: CapabilityTable
+    spec: SpeculativeModelSpec, backend: Backend, release: Release, table: CapabilityTable, *, kept: bool
 ) -> list[Refusal]:
     method = spec.speculation.method
     if method not in release.methods(backend):
@@ -178,7 +193,8 @@ def _capability(
             )
         ]
     defect = release.blocking_defect(backend)
-    if defect and spec.runtime.image is None:
+    # A defect that became known later stops no model that serves already.
+    if defect and spec.runtime.image is None and not kept:
         return [
             Refusal(
                 reason="ReleaseDefect",

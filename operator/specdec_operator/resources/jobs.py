@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from specdec_operator.planning import quantities
 from specdec_operator.pod import inputs
 from specdec_operator.resources.labels import (
     NO_MESH_ANNOTATIONS,
@@ -191,17 +192,12 @@ def _pod_uid() -> JsonObject:
 def _resources(artifact: ModelArtifact, work: _Work) -> JsonObject:
     asked = artifact.spec.pod.job_resources
     weights = artifact.spec.build.weight_bytes if artifact.spec.build and work.gpu else 0
-    memory = asked.memory or quantity_mebibytes(_GIB + 2 * weights if work.gpu else _GIB // 2)
-    requests = {"cpu": asked.cpu or ("1" if work.gpu else "100m"), "memory": memory}
+    derived = quantities.memory(_GIB + 2 * weights if work.gpu else _GIB // 2)
+    memory = quantities.canonical(asked.memory or derived)
+    requests = {"cpu": quantities.canonical(asked.cpu or ("1" if work.gpu else "100m")), "memory": memory}
     resources: JsonObject = {"requests": requests, "limits": {"memory": memory}}
     gpu = artifact.spec.gpu
     if work.gpu and gpu:
         for part in resources.values():
             part[gpu.resource_name] = str(gpu.count)
     return resources
-
-
-def quantity_mebibytes(number: int) -> str:
-    """Bytes as the quantity that the API server itself would write."""
-    mebibytes = -(-number // 1024**2)
-    return f"{mebibytes // 1024}Gi" if mebibytes % 1024 == 0 else f"{mebibytes}Mi"

@@ -65,8 +65,8 @@ def config_map_name(prefix: str, data: Mapping[str, str]) -> str:
 
 
 def plain_environment(values: Mapping[str, str]) -> list[JsonObject]:
-    """Environment variables with literal values: `$(NAME)` in a value is escaped, since Kubernetes would expand it."""
-    return [{"name": name, "value": text.replace("$(", "$$(")} for name, text in values.items()]
+    """Environment variables with literal values: Kubernetes expands `$(NAME)`, and reads `$$` as `$`."""
+    return [{"name": name, "value": text.replace("$", "$$")} for name, text in values.items()]
 
 
 SCRATCH = "/scratch"

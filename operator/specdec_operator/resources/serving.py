@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from specdec_operator.planning import quantities
 from specdec_operator.planning.acquire import placed_pod
 from specdec_operator.planning.keys import short
 from specdec_operator.planning.plan import revision_key
 from specdec_operator.pod.inputs import CanaryInput, LaunchInput, LivenessInput
 from specdec_operator.pod.sources import PROGRAM_DIRECTORY
-from specdec_operator.resources.jobs import quantity_mebibytes
 from specdec_operator.resources.labels import REVISION, model_labels, owner_reference
 from specdec_operator.resources.programs import (
     SCRATCH,
@@ -168,7 +168,7 @@ def _pod_template(
             {"name": "repository", "emptyDir": {}},
             {
                 "name": "shared-memory",
-                "emptyDir": {"medium": "Memory", "sizeLimit": quantity_mebibytes(plan.size.shared_memory_bytes)},
+                "emptyDir": {"medium": "Memory", "sizeLimit": quantities.memory(plan.size.shared_memory_bytes)},
             },
             *_claims(plan),
         ],
@@ -184,7 +184,7 @@ def _mount(name: str, path: str) -> JsonObject:
 
 
 def _resources(plan: ServingPlan, gpus: dict[str, str]) -> JsonObject:
-    memory = quantity_mebibytes(plan.size.memory_bytes)
+    memory = quantities.memory(plan.size.memory_bytes)
     small = {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "256Mi"}}
     return {
         "check": {part: {**values, **gpus} for part, values in small.items()},

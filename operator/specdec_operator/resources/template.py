@@ -6,6 +6,7 @@ Nothing of a spec can end a string, open a map or add a key.
 from __future__ import annotations
 
 import json
+import re
 from importlib import resources
 from typing import Any
 
@@ -51,4 +52,6 @@ class Templates:
 
 
 def _as_json(value: object) -> str:
-    return json.dumps(value, sort_keys=True)
+    """JSON that is YAML too: YAML takes no surrogate pairs, and reads some letters as line ends."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    return re.sub(r"[^\x20-\x7e]", lambda letter: f"\\U{ord(letter[0]):08x}", text)

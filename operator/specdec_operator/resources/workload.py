@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from specdec_operator.planning.quantities import canonical
 from specdec_operator.resources.labels import (
     MANAGED_BY,
     OPERATOR,
@@ -61,7 +62,7 @@ def store_claim(claim: StorageClaim, *, namespace: str) -> JsonObject:
     """The store's claim. It has no owner: downloaded models and built engines outlive the models that use them."""
     spec: JsonObject = {
         "accessModes": list(claim.access_modes),
-        "resources": {"requests": {"storage": claim.size}},
+        "resources": {"requests": {"storage": canonical(claim.size)}},
     }
     if claim.storage_class_name is not None:
         spec["storageClassName"] = claim.storage_class_name

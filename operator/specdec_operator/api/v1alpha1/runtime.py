@@ -44,8 +44,8 @@ class Engine(ApiModel):
     max_input_length: Annotated[int, Field(ge=1, le=1048576)] | None = None
     """The longest prompt, in tokens. Left out: two thirds of maxSequenceLength."""
     max_sequence_length: Annotated[int, Field(ge=2, le=2097152)] | None = None
-    """The longest prompt with its answer, in tokens; drafted tokens are added by the operator. Left out: 3072, or the
-    model's own context if that is shorter."""
+    """The longest prompt with its answer, in tokens; drafted tokens are added by the operator. Left out: 3072, or one
+    and a half times maxInputLength if that is more, or the model's own context if that is shorter."""
     data_type: Literal["float16", "bfloat16"] | None = None
     """Arithmetic of the engine; the model's own type if left out."""
     logits_data_type: Literal["float32", "float16"] = "float32"
