@@ -4,19 +4,42 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
+import pytest_asyncio
 
 from testbed.cluster import Cluster, ClusterOptions, KwokNodes, TerminalProgress, running_cluster
 from testbed.cluster.binaries import Builder
 from testbed.cluster.cache import cache_directory
 from testbed.cluster.tools import CONTROL_PLANE, NODE
+from testbed.operator import install, operator_in_process
+from tests.integration.scene import Stage, configuration, stage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
     from testbed.cluster import Progress
+    from testbed.operator.metrics import Requests
+
+RIGHTS = "test_operator_rights"
+
+
+@dataclass
+class Ledger:
+    """What the operators of this session asked of the API server.
+
+    Attributes:
+        requests: by module.
+    """
+
+    requests: dict[str, Requests] = field(default_factory=dict)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Judge the operator's rights last: by what it asked for in all other tests."""
+    items.sort(key=lambda item: RIGHTS in item.nodeid)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -43,3 +66,30 @@ def cluster(progress: Progress) -> Iterator[Cluster]:
     nodes = KwokNodes(count=2, gpus=8, product="NVIDIA-H100-80GB-HBM3")
     with running_cluster(ClusterOptions(kwok_nodes=nodes), progress=progress) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def operator_cluster(progress: Progress) -> Iterator[Cluster]:
+    """A cluster of its own for the operator: nobody else's pods take its GPUs."""
+    nodes = KwokNodes(count=24, gpus=8, product="NVIDIA-H100-80GB-HBM3")
+    with running_cluster(ClusterOptions(kwok_nodes=nodes), progress=progress) as running:
+        install(running)
+        yield running
+
+
+@pytest.fixture(scope="session")
+def ledger() -> Ledger:
+    return Ledger()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def operated(operator_cluster: Cluster, ledger: Ledger, request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
+    """A stage with one operator over all namespaces, of the module's CONFIGURATION if it has one."""
+    wanted = getattr(request.module, "CONFIGURATION", configuration())
+    async with (
+        stage(operator_cluster) as made,
+        operator_in_process(operator_cluster, wanted, prover=made.prover) as operator,
+    ):
+        made.operator = operator
+        yield made
+        ledger.requests[request.module.__name__] = await operator.requests()

@@ -42,7 +42,12 @@ def controller_of(live: JsonObject) -> JsonObject | None:
 
 
 async def ensure_created(
-    api: KubernetesApi, resource: ResourceType, body: JsonObject, *, owner_uid: str | None
+    api: KubernetesApi,
+    resource: ResourceType,
+    body: JsonObject,
+    *,
+    owner_uid: str | None,
+    live: JsonObject | None = None,
 ) -> JsonObject:
     """Create an object that is never changed afterwards, or return the one that is there.
 
@@ -53,10 +58,14 @@ async def ensure_created(
         resource: the object's type.
         body: the object.
         owner_uid: uid of the controller in its owner references; None if it has no controller.
+        live: the object as last read; then nothing is sent. None: it was not there, or nobody looked.
 
     Raises:
         NameTaken: the name belongs to an object with another controller.
     """
+    if live is not None:
+        _check_controller(resource, live, owner_uid=owner_uid)
+        return live
     return (await _created_or_read(api, resource, body, owner_uid=owner_uid)).object
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from specdec_operator.api.v1alpha1.status import FailedRevision
-from specdec_operator.cluster.apply import ensure_applied, ensure_created
+from specdec_operator.cluster.apply import controller_of, ensure_applied, ensure_created
 from specdec_operator.cluster.errors import NameTaken, NotFound
 from specdec_operator.cluster.resources import (
     CONFIG_MAPS,
@@ -75,16 +75,15 @@ class Rollout:
         if not name:
             return None
         document = await self._get(CONTROLLER_REVISIONS, name)
-        return stored_revision(document) if document else None
+        return stored_revision(document) if document and self._is_mine(document) else None
 
     async def keep(self, revision: Revision) -> Revision:
         """Store a revision, or return the stored one of that name: a newer renderer rolls no pod."""
-        document = await self._get(CONTROLLER_REVISIONS, revision.name)
-        if document is None:
-            number = 1 + max((r["revision"] for r in await self._revisions()), default=0)
-            document = await self._create(
-                CONTROLLER_REVISIONS, controller_revision(self._model, revision, number=number)
-            )
+        live = await self._get(CONTROLLER_REVISIONS, revision.name)
+        number = live["revision"] if live else 1 + max((r["revision"] for r in await self._revisions()), default=0)
+        document = await self._create(
+            CONTROLLER_REVISIONS, controller_revision(self._model, revision, number=number), live=live
+        )
         kept = stored_revision(document)
         owner = {
             "apiVersion": "apps/v1",
@@ -101,7 +100,8 @@ class Rollout:
             owner=owner,
             data=kept.data,
         )
-        await self._create(CONFIG_MAPS, files, owner_uid=document["metadata"]["uid"])
+        there = await self._get(CONFIG_MAPS, files["metadata"]["name"])
+        await self._create(CONFIG_MAPS, files, owner_uid=document["metadata"]["uid"], live=there)
         return kept
 
     async def apply(self, revision: Revision, *, stopped: bool = False) -> Serving:
@@ -198,8 +198,11 @@ class Rollout:
             namespace=self._model.metadata.namespace,
             label_selector=f"specdec.dev/model={self._model.metadata.name}",
         )
-        uid = self._model.metadata.uid
-        return [r for r in found if any(o["uid"] == uid for o in r["metadata"].get("ownerReferences", []))]
+        return [document for document in found if self._is_mine(document)]
+
+    def _is_mine(self, document: JsonObject) -> bool:
+        controller = controller_of(document)
+        return controller is not None and controller["uid"] == self._model.metadata.uid
 
     async def _get(self, resource: ResourceType, name: str) -> JsonObject | None:
         try:
@@ -207,10 +210,12 @@ class Rollout:
         except NotFound:
             return None
 
-    async def _create(self, resource: ResourceType, body: JsonObject, *, owner_uid: str | None = None) -> JsonObject:
+    async def _create(
+        self, resource: ResourceType, body: JsonObject, *, live: JsonObject | None, owner_uid: str | None = None
+    ) -> JsonObject:
         try:
             return await ensure_created(
-                self._context.api, resource, body, owner_uid=owner_uid or self._model.metadata.uid
+                self._context.api, resource, body, owner_uid=owner_uid or self._model.metadata.uid, live=live
             )
         except NameTaken as taken:
             raise _conflict(taken) from taken

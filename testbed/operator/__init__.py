@@ -1,0 +1,22 @@
+"""The operator itself on a testbed's cluster: with the rights that it ships with, in this process or in its own."""
+
+from testbed.operator.in_process import InProcessOperator, operator_in_process
+from testbed.operator.install import install, operator_kubeconfig
+from testbed.operator.job_player import Ending, JobPlayer, Script, cut, fails, succeeds
+from testbed.operator.process import OperatorProcess
+from testbed.operator.prover import ScriptedProver
+
+__all__ = [
+    "Ending",
+    "InProcessOperator",
+    "JobPlayer",
+    "OperatorProcess",
+    "Script",
+    "ScriptedProver",
+    "cut",
+    "fails",
+    "install",
+    "operator_in_process",
+    "operator_kubeconfig",
+    "succeeds",
+]

@@ -1,0 +1,37 @@
+"""What a cluster needs before the operator runs: its CRDs and its rights, exactly those that it ships with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+if TYPE_CHECKING:
+    from testbed.cluster import Cluster
+
+ROOT = Path(__file__).parents[2]
+CRDS = ROOT / "crds"
+MANIFEST = ROOT / "manifests" / "operator.yaml"
+NAMESPACE = "specdec-system"
+SERVICE_ACCOUNT = "specdec-operator"
+# Its image is nowhere to be had here: the operator runs outside the cluster.
+LEFT_OUT = frozenset({"Deployment", "ConfigMap"})
+
+
+def install(cluster: Cluster) -> None:
+    """Apply CRDs, namespace, service account and roles, and wait until the API server serves the CRDs."""
+    cluster.kubectl("apply", "--server-side", "--force-conflicts", f"--filename={CRDS}")
+    cluster.kubectl("apply", "--server-side", "--filename=-", stdin=yaml.safe_dump_all(rights()))
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", f"--filename={CRDS}")
+
+
+def rights() -> list[dict[str, Any]]:
+    """Return the shipped manifest without the operator's own pod."""
+    documents: list[dict[str, Any]] = list(yaml.safe_load_all(MANIFEST.read_text(encoding="utf-8")))
+    return [document for document in documents if document["kind"] not in LEFT_OUT]
+
+
+def operator_kubeconfig(cluster: Cluster) -> Path:
+    """Write a kubeconfig of the operator's service account: what it may not do there, it may not do anywhere."""
+    return cluster.kubeconfig_for_service_account(namespace=NAMESPACE, name=SERVICE_ACCOUNT)

@@ -1,0 +1,60 @@
+"""The operator's requests to the API server, as its metrics count them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import aiohttp
+from prometheus_client.parser import text_string_to_metric_families
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+READS = frozenset({"get", "list"})
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Counted requests.
+
+    Attributes:
+        counts: number by verb, plural and HTTP code.
+    """
+
+    counts: Mapping[tuple[str, str, str], int]
+
+    def since(self, earlier: Requests) -> Requests:
+        """Return those that came after an earlier count."""
+        later = {key: count - earlier.counts.get(key, 0) for key, count in self.counts.items()}
+        return Requests({key: count for key, count in later.items() if count})
+
+    def writes(self) -> dict[str, int]:
+        """Return the writes as `verb plural: number`; the leader's Lease is its own business."""
+        found: dict[str, int] = {}
+        for (verb, plural, _code), count in self.counts.items():
+            if verb not in READS and plural != "leases":
+                found[f"{verb} {plural}"] = found.get(f"{verb} {plural}", 0) + count
+        return found
+
+    def with_code(self, code: str) -> dict[str, int]:
+        """Return the requests that were answered with an HTTP code, as `verb plural: number`."""
+        return {f"{verb} {plural}": count for (verb, plural, got), count in self.counts.items() if got == code}
+
+    def pairs(self) -> set[tuple[str, str]]:
+        """Return each verb and plural that was asked for."""
+        return {(verb, plural) for verb, plural, _code in self.counts}
+
+
+async def read_requests(url: str) -> Requests:
+    """Read the metrics endpoint."""
+    async with aiohttp.ClientSession() as session, session.get(url) as response:
+        text = await response.text()
+    return Requests(
+        {
+            (sample.labels["verb"], sample.labels["resource"], sample.labels["code"]): int(sample.value)
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+            if sample.name == "rest_client_requests_total"
+        }
+    )
