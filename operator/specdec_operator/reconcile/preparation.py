@@ -9,12 +9,12 @@ from specdec_operator.api.v1alpha1.status import Pin
 from specdec_operator.cluster.errors import AlreadyExists, NotFound
 from specdec_operator.cluster.resources import PERSISTENT_VOLUME_CLAIMS
 from specdec_operator.planning.acquire import acquire
+from specdec_operator.planning.admission import admit
 from specdec_operator.planning.engines import plan_engines
 from specdec_operator.planning.keys import content_key
 from specdec_operator.planning.pair import check_pair
 from specdec_operator.planning.plan import plan_serving
 from specdec_operator.planning.refusal import Refused
-from specdec_operator.planning.resolution import resolve
 from specdec_operator.reconcile.halt import Halt
 from specdec_operator.resources.labels import REFRESH, RESTART
 from specdec_operator.resources.serving import render_revision
@@ -96,11 +96,11 @@ class Preparation:
 
     def _resolve(self) -> Resolution:
         try:
-            resolution = resolve(
-                self._model.spec,
+            resolution = admit(
+                self._model,
                 table=self._context.table,
                 configuration=self._context.configuration,
-                pins=self._model.status.pins,
+                refresh=self._model.metadata.annotations.get(REFRESH, ""),
             )
         except Refused as refused:
             raise _halt("Accepted", refused) from refused

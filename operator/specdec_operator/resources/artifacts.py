@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from specdec_operator.api.v1alpha1 import API_VERSION
-from specdec_operator.resources.labels import MANAGED_BY, OPERATOR, owner_reference
+from specdec_operator.api.v1alpha1.labels import MANAGED_BY
+from specdec_operator.resources.labels import OPERATOR, owner_reference
 
 if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel

@@ -14,16 +14,14 @@ from specdec_operator.resources.labels import (
     owner_reference,
 )
 from specdec_operator.resources.programs import (
-    SCRATCH,
     config_map,
     plain_environment,
     program_arguments,
     program_data,
     program_volume,
-    scratch_environment,
-    without_gpu,
 )
 from specdec_operator.resources.scheduling import container_security, on_node, pod_security, scheduling
+from specdec_operator.runtimes.environment import SCRATCH, scratch_environment, without_gpu
 from specdec_operator.runtimes.serving import REPOSITORY
 
 if TYPE_CHECKING:

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from specdec_operator.api.v1alpha1 import API_VERSION
+from specdec_operator.api.v1alpha1.labels import COMPONENT, MANAGED_BY
 
 if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.metadata import ObjectMeta
     from specdec_operator.resources.template import JsonObject
 
-MANAGED_BY = "app.kubernetes.io/managed-by"
 OPERATOR = "specdec-operator"
 MODEL = "specdec.dev/model"
 ARTIFACT = "specdec.dev/artifact"
 REVISION = "specdec.dev/revision"
-COMPONENT = "app.kubernetes.io/component"
 
 RETRY = "specdec.dev/retry"
 REFRESH = "specdec.dev/refresh"

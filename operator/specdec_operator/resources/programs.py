@@ -67,24 +67,3 @@ def config_map_name(prefix: str, data: Mapping[str, str]) -> str:
 def plain_environment(values: Mapping[str, str]) -> list[JsonObject]:
     """Environment variables with literal values: Kubernetes expands `$(NAME)`, and reads `$$` as `$`."""
     return [{"name": name, "value": text.replace("$", "$$")} for name, text in values.items()]
-
-
-SCRATCH = "/scratch"
-_SCRATCH_PLACES = {
-    "HOME": "home",
-    "TMPDIR": "tmp",
-    "HF_HOME": "huggingface",
-    "XDG_CACHE_HOME": "cache",
-    "TRITON_CACHE_DIR": "triton",
-    "TORCHINDUCTOR_CACHE_DIR": "inductor",
-}
-
-
-def scratch_environment() -> dict[str, str]:
-    """Places for what programs cache: the images' user has no home of its own."""
-    return {name: f"{SCRATCH}/{place}" for name, place in _SCRATCH_PLACES.items()} | {"USER": "triton-server"}
-
-
-def without_gpu() -> dict[str, str]:
-    """Hides GPUs from a container that asks for none: the images say `all`."""
-    return {"NVIDIA_VISIBLE_DEVICES": "void"}

@@ -13,16 +13,14 @@ from specdec_operator.pod.inputs import CanaryInput, LaunchInput, LivenessInput
 from specdec_operator.pod.sources import PROGRAM_DIRECTORY
 from specdec_operator.resources.labels import REVISION, model_labels, owner_reference
 from specdec_operator.resources.programs import (
-    SCRATCH,
     config_map_name,
     plain_environment,
     program_arguments,
     program_data,
     program_volume,
-    scratch_environment,
-    without_gpu,
 )
 from specdec_operator.resources.scheduling import container_security, pod_security, scheduling
+from specdec_operator.runtimes.environment import SCRATCH, scratch_environment, server_environment, without_gpu
 from specdec_operator.runtimes.serving import EXIT_TIMEOUT_SECONDS, HTTP_PORT, METRICS_PORT, REPOSITORY
 
 if TYPE_CHECKING:
@@ -132,7 +130,7 @@ def _pod_template(
     common = [{"name": "program", "mountPath": PROGRAM_DIRECTORY, "readOnly": True}, _mount("scratch", SCRATCH)]
     repository = _mount("repository", REPOSITORY)
     models = _model_mounts(plan)
-    server_environment = {**{e.name: e.value for e in spec.pod.environment}, **_server_environment()}
+    environment = {**{e.name: e.value for e in spec.pod.environment}, **server_environment()}
     return templates.fill(
         "pod.yaml.j2",
         labels={**spec.pod.labels, **model_labels(model.metadata.name, "server"), REVISION: revision},
@@ -151,7 +149,7 @@ def _pod_template(
         environment={
             "check": plain_environment(scratch_environment()),
             "assemble": plain_environment({**scratch_environment(), **without_gpu()}),
-            "server": plain_environment(server_environment),
+            "server": plain_environment(environment),
         },
         resources=_resources(plan, gpus),
         probes={"startup": program_arguments("canary"), "liveness": program_arguments("liveness")},
@@ -173,10 +171,6 @@ def _pod_template(
             *_claims(plan),
         ],
     )
-
-
-def _server_environment() -> dict[str, str]:
-    return {**scratch_environment(), "HF_HUB_OFFLINE": "1"}
 
 
 def _mount(name: str, path: str) -> JsonObject:

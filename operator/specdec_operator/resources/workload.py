@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from specdec_operator.api.v1alpha1.labels import MANAGED_BY
 from specdec_operator.planning.quantities import canonical
 from specdec_operator.resources.labels import (
-    MANAGED_BY,
     OPERATOR,
     model_labels,
     owner_reference,

@@ -12,6 +12,7 @@ import json
 from typing import TYPE_CHECKING
 
 from specdec_operator.pod.inputs import ModelTemplate
+from specdec_operator.runtimes.environment import mpi_environment, orchestrator_environment
 from specdec_operator.runtimes.serving import (
     CANARY_PROMPT,
     CANARY_TOKENS,
@@ -97,7 +98,7 @@ def _single(request: ServingRequest, support: EngineSupport) -> ServingFiles:
             target,
         ),
         argv=argv,
-        environment=_mpi_environment() if request.world_size > 1 else {},
+        environment=mpi_environment(exit_timeout_seconds=EXIT_TIMEOUT_SECONDS) if request.world_size > 1 else {},
         endpoint_model=ENSEMBLE,
         tensors=_request(request),
     )
@@ -134,9 +135,8 @@ def _pair(request: ServingRequest, support: EngineSupport) -> ServingFiles:
         ),
         argv=launch(world_size=request.world_size, engines=(TARGET, DRAFT)),
         environment={
-            **_mpi_environment(),
-            "TRTLLM_ORCHESTRATOR": "1",
-            "TRTLLM_ORCHESTRATOR_SPAWN_PROCESSES": "0",
+            **mpi_environment(exit_timeout_seconds=EXIT_TIMEOUT_SECONDS),
+            **orchestrator_environment(),
         },
         endpoint_model=BLS,
         tensors=(*_request(request), draft_tokens, logits, stream),
@@ -278,16 +278,6 @@ def _queue(request: ServingRequest) -> dict[str, str]:
     return {
         "max_queue_delay_microseconds": str(request.serving.max_queue_delay_microseconds),
         "max_queue_size": "0",
-    }
-
-
-def _mpi_environment() -> dict[str, str]:
-    return {
-        "OMPI_MCA_hwloc_base_binding_policy": "none",
-        "OMPI_MCA_rmaps_base_oversubscribe": "1",
-        "OMPI_MCA_odls_base_sigkill_timeout": str(EXIT_TIMEOUT_SECONDS),
-        "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
-        "OMPI_MCA_btl_tcp_if_include": "lo",
     }
 
 

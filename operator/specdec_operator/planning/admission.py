@@ -1,0 +1,122 @@
+"""Everything that can be refused from a spec alone, before anything is fetched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from specdec_operator.api.v1alpha1 import labels
+from specdec_operator.planning.acquire import GPU_PRODUCT_LABEL
+from specdec_operator.planning.placement import place
+from specdec_operator.planning.refusal import Refusal, Refused
+from specdec_operator.planning.resolution import Resolution, backend_of, resolve
+from specdec_operator.runtimes import environment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from specdec_operator.api.configuration import OperatorConfiguration
+    from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel, SpeculativeModelSpec
+    from specdec_operator.runtimes.table import CapabilityTable
+
+MOST_DEVICES = 64
+"""GPUs of one pod, as the API bounds device lists."""
+
+
+def admit(
+    model: SpeculativeModel, *, table: CapabilityTable, configuration: OperatorConfiguration, refresh: str = ""
+) -> Resolution:
+    """Fill in a model's spec, with the pins that its status keeps.
+
+    Args:
+        refresh: The value of the annotation `specdec.dev/refresh`.
+
+    Raises:
+        Refused: With everything that the spec alone shows to be wrong.
+    """
+    resolution, found = _resolved(model, table=table, configuration=configuration, refresh=refresh)
+    found += _own_refusals(model.spec, configuration)
+    if resolution is None or found:
+        raise Refused(tuple(found))
+    return resolution
+
+
+def refusals(
+    model: SpeculativeModel, *, table: CapabilityTable, configuration: OperatorConfiguration
+) -> tuple[Refusal, ...]:
+    """Everything that the spec alone shows to be wrong; empty for a spec that may be acquired."""
+    try:
+        admit(model, table=table, configuration=configuration)
+    except Refused as refused:
+        return refused.refusals
+    return ()
+
+
+def _resolved(
+    model: SpeculativeModel, *, table: CapabilityTable, configuration: OperatorConfiguration, refresh: str
+) -> tuple[Resolution | None, list[Refusal]]:
+    try:
+        pins = model.status.pins
+        resolution = resolve(model.spec, table=table, configuration=configuration, pins=pins, refresh=refresh)
+    except Refused as refused:
+        return None, list(refused.refusals)
+    return resolution, []
+
+
+def _own_refusals(spec: SpeculativeModelSpec, configuration: OperatorConfiguration) -> list[Refusal]:
+    return [
+        *_devices(spec),
+        *_environment(spec),
+        *_owned("spec.pod.labels", spec.pod.labels),
+        *_owned("spec.pod.annotations", spec.pod.annotations),
+        *_owned("spec.service.annotations", spec.service.annotations),
+        *_node_selector(spec, configuration),
+    ]
+
+
+def _devices(spec: SpeculativeModelSpec) -> list[Refusal]:
+    gpus = place(spec, backend_of(spec)).gpus
+    if gpus <= MOST_DEVICES:
+        return []
+    return [
+        Refusal(
+            reason="TooManyDevices",
+            path="spec.target.parallelism.tensor",
+            message=f"target and draft need {gpus} GPUs in one pod, and {MOST_DEVICES} is the most: lower "
+            "target.parallelism.tensor or draft.parallelism.tensor",
+        )
+    ]
+
+
+def _environment(spec: SpeculativeModelSpec) -> list[Refusal]:
+    return [
+        Refusal(
+            reason="EnvironmentOwned",
+            path=f"spec.pod.environment[{index}].name",
+            message=f"{variable.name} is set by the operator or decides what its containers run: remove it",
+        )
+        for index, variable in enumerate(spec.pod.environment)
+        if environment.is_owned(variable.name)
+    ]
+
+
+def _owned(path: str, keys: Iterable[str]) -> list[Refusal]:
+    return [
+        Refusal(reason="LabelOwned", path=f"{path}[{key}]", message="this key is the operator's: choose another")
+        for key in keys
+        if labels.is_owned(key)
+    ]
+
+
+def _node_selector(spec: SpeculativeModelSpec, configuration: OperatorConfiguration) -> list[Refusal]:
+    product = spec.placement.gpu.product or configuration.gpu_product
+    selected = spec.pod.node_selector.get(GPU_PRODUCT_LABEL)
+    if product is None or selected in (None, product):
+        return []
+    return [
+        Refusal(
+            reason="GpuProductContradiction",
+            path=f"spec.pod.nodeSelector[{GPU_PRODUCT_LABEL}]",
+            message=f"{selected} contradicts the GPU product {product} of placement.gpu.product or the operator's "
+            "default: name the product in placement.gpu.product alone",
+        )
+    ]
