@@ -64,4 +64,4 @@ def is_owned(name: str) -> bool:
         *mpi_environment(exit_timeout_seconds=0),
         *orchestrator_environment(),
     }
-    return name in ours | _OTHERS_OWNED} or name.startswith(_OWNED_PREFIXES)
+    return name in ours | _OTHERS_OWNED or name.startswith(_OWNED_PREFIXES)
