@@ -1,0 +1,1 @@
+"""The example models taken to served answers on this machine, to be watched: `python -m testbed.demo`."""

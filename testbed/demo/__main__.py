@@ -1,0 +1,58 @@
+"""`python -m testbed.demo`: the example models from `kubectl apply` to served answers, on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from testbed.cluster import RealNodeUnavailableError, TerminalProgress, TestbedError
+from testbed.demo.screen import Screen
+from testbed.demo.served import serve
+from testbed.demo.unproven import show_unproven
+from testbed.runtime.errors import ImageBuildError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "demo"
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the demo; returns the exit code."""
+    chosen = _parser().parse_args(arguments)
+    screen = Screen(sys.stdout)
+    # SIGTERM unwinds as Ctrl-C does, so that everything is stopped.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        _run(chosen, screen)
+    except KeyboardInterrupt:
+        screen.say("interrupted: everything is stopped")
+        return INTERRUPTED
+    except (TestbedError, ImageBuildError) as error:
+        print(f"\ndemo: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _run(chosen: argparse.Namespace, screen: Screen) -> None:
+    progress = TerminalProgress(sys.stdout)
+    screen.say("specdec demo: a Kubernetes cluster on this machine, the operator, and models that come to serve.")
+    try:
+        serve(chosen.models, keep=chosen.keep, screen=screen, progress=progress)
+    except RealNodeUnavailableError as error:
+        show_unproven(chosen.models, reason=str(error), keep=chosen.keep, screen=screen, progress=progress)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m testbed.demo", description=__doc__)
+    parser.add_argument("--keep", action="store_true", help="leave the cluster running until Ctrl-C")
+    parser.add_argument("--models", type=Path, default=EXAMPLES, help="SpeculativeModels to apply, file or folder")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
