@@ -16,6 +16,7 @@ import yaml
 
 from testbed.cluster.control_plane import LOOPBACK
 from testbed.cluster.ports import free_ports
+from testbed.cluster.processes import OWNER_VARIABLE
 from testbed.operator.errors import OperatorError
 from testbed.operator.install import ROOT, operator_kubeconfig
 from testbed.operator.metrics import Requests, read_requests
@@ -60,6 +61,11 @@ class OperatorProcess:
         """URL of its health and metrics server."""
         return f"http://{LOOPBACK}:{self.port}"
 
+    @property
+    def exit_code(self) -> int | None:
+        """With what its last life ended; None while it runs."""
+        return None if self._process is None else self._process.poll()
+
     def start(self) -> None:
         """Start it; it is not ready yet."""
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -71,9 +77,13 @@ class OperatorProcess:
             f"--kubeconfig={operator_kubeconfig(self.cluster)}",
             *(f"--host={LOOPBACK}", f"--port={self.port}"),
         ]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT / "operator")}
+        # The mark by which a sweep finds all that belongs to a dead cluster.
+        mark = {OWNER_VARIABLE: str(self.cluster.directory)}
+        environment = {**os.environ, **mark, "PYTHONPATH": str(ROOT / "operator")}
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(argv, stdout=log, stderr=log, env=environment, stdin=subprocess.DEVNULL)
+            self._process = subprocess.Popen(
+                argv, stdout=log, stderr=log, env=environment, stdin=subprocess.DEVNULL, start_new_session=True
+            )
 
     async def ready(self, *, seconds: float = START_SECONDS) -> None:
         """Wait until it leads and watches.
