@@ -13,10 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import yaml
-from pydantic import ValidationError
-
-from specdec_operator.api.configuration import OperatorConfiguration
+from specdec_operator.api.configuration import ConfigurationError, OperatorConfiguration, read_configuration
 from specdec_operator.app import Surroundings, run_operator
 from specdec_operator.cluster.errors import ClusterError
 from specdec_operator.cluster.login import load_credentials
@@ -56,27 +53,6 @@ def main() -> int:
     return 0
 
 
-class ConfigurationError(Exception):
-    """The configuration file is missing or wrong; the message names the field."""
-
-
-def read_configuration(file: Path | None) -> OperatorConfiguration:
-    """The configuration in a YAML file; the defaults without one.
-
-    Raises:
-        ConfigurationError: The file can't be read, is no YAML or breaks the schema.
-    """
-    if file is None:
-        return OperatorConfiguration()
-    try:
-        return OperatorConfiguration.model_validate(yaml.safe_load(file.read_text()) or {})
-    except (OSError, yaml.YAMLError) as error:
-        raise ConfigurationError(f"{file}: {error}") from error
-    except ValidationError as error:
-        lines = [f"{'.'.join(str(part) for part in e['loc'])}: {e['msg']}" for e in error.errors()]
-        raise ConfigurationError(f"{file}: {'; '.join(lines)}") from error
-
-
 async def _run(configuration: OperatorConfiguration, options: argparse.Namespace) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -96,9 +72,7 @@ async def _run(configuration: OperatorConfiguration, options: argparse.Namespace
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m specdec_operator", description=__doc__)
     parser.add_argument("--config", type=Path, help="the operator's configuration (YAML)")
-    parser.add_argument(
-        "--kubeconfig", type=Path, help="a kubeconfig; in a cluster the service account is used"
-    )
+    parser.add_argument("--kubeconfig", type=Path, help="a kubeconfig; in a cluster the service account is used")
     parser.add_argument("--host", default="0.0.0.0", help="where health and metrics listen")  # noqa: S104 - kubelet's probes
     parser.add_argument("--port", type=int, default=8080, help="the port of health and metrics")
     parser.add_argument("--verbose", action="store_true", help="log what the libraries say, too")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field
+import yaml
+from pydantic import Field, ValidationError
 
 from specdec_operator.api.model import ApiModel
 from specdec_operator.api.v1alpha1 import patterns
 from specdec_operator.api.v1alpha1.scalars import LabelValue
 from specdec_operator.api.v1alpha1.storage import Storage
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class DefaultReleases(ApiModel):
@@ -46,3 +50,24 @@ class OperatorConfiguration(ApiModel):
     """Reconciles at once."""
     job_attempts: Annotated[int, Field(ge=1, le=20)] = 5
     """How often a Job that may succeed another time is tried."""
+
+
+class ConfigurationError(Exception):
+    """The configuration file is missing or wrong; the message names the field."""
+
+
+def read_configuration(file: Path | None) -> OperatorConfiguration:
+    """The configuration in a YAML file; the defaults without one.
+
+    Raises:
+        ConfigurationError: The file can't be read, is no YAML or breaks the schema.
+    """
+    if file is None:
+        return OperatorConfiguration()
+    try:
+        return OperatorConfiguration.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")) or {})
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigurationError(f"{file}: {error}") from error
+    except ValidationError as error:
+        lines = [f"{'.'.join(str(part) for part in e['loc'])}: {e['msg']}" for e in error.errors()]
+        raise ConfigurationError(f"{file}: {'; '.join(lines)}") from error

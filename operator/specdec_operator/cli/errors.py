@@ -9,3 +9,7 @@ class CommandLineError(Exception):
 
 class UnreadableFileError(CommandLineError):
     """A file cannot be read, or is no YAML."""
+
+
+class FactsError(CommandLineError):
+    """What models and Jobs said can't be read."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Final, Protocol
 
-from specdec_operator.cli import validate
+from specdec_operator.cli import render, validate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ class Subcommand(Protocol):
         """Add the subcommand's parser, with `run` as a default."""
 
 
-SUBCOMMANDS: Final[tuple[Subcommand, ...]] = (validate,)
+SUBCOMMANDS: Final[tuple[Subcommand, ...]] = (render, validate)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,27 +1,61 @@
 """`specdec validate FILE…`: everything that is wrong with the models of some files, without a cluster.
 
+An operator may have a default store and a default GPU product; only with --configuration is it an error to leave out
+what it has no default for.
+
 Exit code 0: all are valid. 1: there are findings. 2: a file cannot be read.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from specdec_operator.api.findings import Finding, check_document
+from specdec_operator.api.configuration import (
+    ConfigurationError,
+    OperatorConfiguration,
+    read_configuration,
+)
+from specdec_operator.api.findings import Finding, as_stored, check_document
 from specdec_operator.api.v1alpha1 import GROUP
 from specdec_operator.api.v1alpha1.kinds import KINDS
+from specdec_operator.api.v1alpha1.speculative_model import parse
 from specdec_operator.cli.documents import STDIN, Document, read_documents
 from specdec_operator.cli.errors import UnreadableFileError
+from specdec_operator.planning.admission import refusals
+from specdec_operator.runtimes.table import CapabilityTable, TableError, load_table
 
 if TYPE_CHECKING:
     import argparse
 
-Check = Callable[[dict[str, Any]], list[Finding]]
+_SETTLED_BY_DEFAULTS: Final = frozenset({"StorageRequired", "GpuProductRequired"})
 
-CHECKS: Final[tuple[Check, ...]] = (check_document,)
-"""In order; a later one sees only objects in which the earlier ones found nothing."""
+
+@dataclass(frozen=True, kw_only=True)
+class Admission:
+    """What the operator would refuse.
+
+    Attributes:
+        strict: Whether the configuration is the operator's own, so that it is known what has no default.
+    """
+
+    table: CapabilityTable
+    configuration: OperatorConfiguration
+    strict: bool
+
+    def check(self, document: dict[str, Any]) -> list[Finding]:
+        """Find what the spec alone shows to be wrong, in an object that the API server would take."""
+        if document["kind"] != "SpeculativeModel":
+            return []
+        model = parse({**as_stored(document), "metadata": {"name": "model"}, "status": {}})
+        found = refusals(model, table=self.table, configuration=self.configuration)
+        return [
+            Finding(refusal.path, refusal.message)
+            for refusal in found
+            if self.strict or refusal.reason not in _SETTLED_BY_DEFAULTS
+        ]
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -30,15 +64,26 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "validate", help="find everything that is wrong with models, without a cluster", description=__doc__
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help=f"YAML file; {STDIN} for standard input")
+    parser.add_argument("--configuration", metavar="FILE", type=Path, help="the operator's configuration")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Validate the files and print one line per finding, valid object or object of another API."""
-    return max(_validate_file(file) for file in arguments.files)
+    try:
+        admission = _admission(arguments.configuration)
+    except (ConfigurationError, TableError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    return max(_validate_file(file, admission) for file in arguments.files)
 
 
-def _validate_file(file: str) -> int:
+def _admission(file: Path | None) -> Admission:
+    configuration = read_configuration(file)
+    return Admission(table=load_table(configuration.releases), configuration=configuration, strict=file is not None)
+
+
+def _validate_file(file: str, admission: Admission) -> int:
     try:
         documents = read_documents(file)
     except UnreadableFileError as error:
@@ -46,15 +91,16 @@ def _validate_file(file: str) -> int:
         return 2
     if not documents:
         print(f"{file}: nothing to validate: the file holds no object")
-    return max((_validate(document) for document in documents), default=0)
+    return max((_validate(document, admission) for document in documents), default=0)
 
 
-def _validate(document: Document) -> int:
+def _validate(document: Document, admission: Admission) -> int:
     place = f"{document.file}:{document.name}"
     if not _is_ours(document.content):
         print(f"{place}: skipped: {document.content['kind']} is not of {GROUP}")
         return 0
-    findings = _findings(document.content)
+    # Admission sees only what the API server would take.
+    findings = check_document(document.content) or admission.check(document.content)
     for found in findings:
         print(": ".join(part for part in (place, found.path, found.message) if part))
     if not findings:
@@ -67,11 +113,3 @@ def _is_ours(content: dict[str, Any]) -> bool:
         return True
     ours = {resource.kind for resource in KINDS}
     return content["kind"] in ours or str(content["apiVersion"]).startswith(f"{GROUP}/")
-
-
-def _findings(content: dict[str, Any]) -> list[Finding]:
-    for check in CHECKS:
-        findings = check(content)
-        if findings:
-            return findings
-    return []

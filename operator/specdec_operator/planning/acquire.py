@@ -98,11 +98,7 @@ def _request(
         inspect = InspectInput(sub_path=directory)
     else:
         raise ValueError(f"{role}: a source without a member passed the API's rules")
-    # Another token is another artifact: a refused one is mended by naming another, and what was fetched is reused.
-    token = fetch.token_secret_ref.model_dump() if fetch and fetch.token_secret_ref else None
-    key = content_key(
-        {"directory": directory, "claim": claim, "inspected": bool(inspect), "token": token, "refresh": refresh}
-    )
+    key = content_key({"directory": directory, "claim": claim, "inspected": bool(inspect), "refresh": refresh})
     return ArtifactRequest(
         role=role,
         name=f"model-{short(key)}",

@@ -1,6 +1,7 @@
 """The programs' own source, as ConfigMap data. Read by the operator, never shipped."""
 
 import ast
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import resources
@@ -39,7 +40,7 @@ def program_files(*names: str) -> dict[str, str]:
         module = waiting.pop()
         if module not in texts:
             texts[module] = _source(module)
-            waiting.extend(_imports(texts[module]))
+            waiting.extend(_imports(module))
     return {ENTRY: _source("__main__"), **{f"{PACKAGE}.{module}.py": texts[module] for module in sorted(texts)}}
 
 
@@ -48,17 +49,19 @@ def mount_items(keys: Iterable[str]) -> list[MountItem]:
     return [MountItem(key, f"{key.removesuffix('.py').replace('.', '/')}.py") for key in sorted(keys)]
 
 
+@functools.cache
 def _source(module: str) -> str:
     return resources.files(PACKAGE).joinpath(f"{module}.py").read_text(encoding="utf-8")
 
 
-def _imports(source: str) -> set[str]:
+@functools.cache
+def _imports(module: str) -> frozenset[str]:
     modules: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(ast.parse(_source(module))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{PACKAGE}."):
             modules.add((node.module or "").removeprefix(f"{PACKAGE}."))
         elif isinstance(node, ast.Import):
             modules.update(
                 alias.name.removeprefix(f"{PACKAGE}.") for alias in node.names if alias.name.startswith(f"{PACKAGE}.")
             )
-    return modules
+    return frozenset(modules)

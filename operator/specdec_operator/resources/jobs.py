@@ -54,6 +54,11 @@ class JobObjects:
     job: JsonObject
 
 
+def job_name(artifact: str, *, attempt: int, verify: bool = False) -> str:
+    """The name of an attempt's Job, counted from 1: creating one attempt twice is one Job."""
+    return f"{artifact}-{attempt}{'-verify' if verify else ''}"
+
+
 def render_job(
     artifact: ModelArtifact, *, name: str, templates: Templates, verify: bool = False, node: str | None = None
 ) -> JobObjects:

@@ -13,6 +13,7 @@ from specdec_operator.pod.inputs import CanaryInput, LaunchInput, LivenessInput
 from specdec_operator.pod.sources import PROGRAM_DIRECTORY
 from specdec_operator.resources.labels import REVISION, model_labels, owner_reference
 from specdec_operator.resources.programs import (
+    config_map,
     config_map_name,
     plain_environment,
     program_arguments,
@@ -85,6 +86,22 @@ def controller_revision(model: SpeculativeModel, revision: Revision, *, number: 
         "revision": number,
         "data": {"template": revision.template, "files": dict(revision.data)},
     }
+
+
+def revision_files(model: SpeculativeModel, revision: Revision, *, uid: str) -> JsonObject:
+    """The ConfigMap that a revision's pods read.
+
+    Args:
+        uid: Of the ControllerRevision, which owns it.
+    """
+    kept = model.metadata.model_copy(update={"name": revision.name, "uid": uid})
+    return config_map(
+        prefix=revision.name,
+        namespace=model.metadata.namespace,
+        labels=model_labels(model.metadata.name, "revision"),
+        owner=owner_reference("ControllerRevision", kept, api_version="apps/v1"),
+        data=revision.data,
+    )
 
 
 def stored_revision(document: JsonObject) -> Revision:

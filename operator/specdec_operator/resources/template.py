@@ -14,6 +14,7 @@ import yaml
 from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound
 
 JsonObject = dict[str, Any]
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _PackageTemplates(BaseLoader):
@@ -47,7 +48,8 @@ class Templates:
 
     def fill(self, template: str, /, **values: object) -> JsonObject:
         """Fill one template and read it as one YAML document."""
-        document: JsonObject = yaml.safe_load(self._environment.get_template(template).render(**values))
+        text = self._environment.get_template(template).render(**values)
+        document: JsonObject = yaml.load(text, Loader=_LOADER)  # noqa: S506 - a safe loader either way
         return document
 
 
