@@ -38,6 +38,10 @@ unit: .venv/.made ## Unit tests alone (seconds).
 generate: .venv/.made ## Write the CRDs and the field reference from the models.
 	@$(python) -m specdec_operator.api.generate
 
+.PHONY: golden
+golden: .venv/.made ## Write the golden manifests of the examples; review the difference.
+	@$(python) -m tests.golden.update
+
 .PHONY: format
 format: .venv/.made ## Format and fix what can be fixed.
 	@$(check)/ruff check --fix . ; $(check)/ruff format .

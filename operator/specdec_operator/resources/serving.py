@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _STARTUP_PERIOD_SECONDS = 5
 _CANARY_TIMEOUT_SECONDS = 45
 _STUCK_SECONDS = 300
+_RANK_EXIT_SECONDS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +153,8 @@ def _pod_template(
         "pod.yaml.j2",
         labels={**spec.pod.labels, **model_labels(model.metadata.name, "server"), REVISION: revision},
         annotations=spec.pod.annotations,
-        grace_seconds=2 * EXIT_TIMEOUT_SECONDS,
+        # Ranks leave one after the other.
+        grace_seconds=2 * EXIT_TIMEOUT_SECONDS + _RANK_EXIT_SECONDS * plan.resolution.placement.world_size,
         scheduling=scheduling(pod),
         pod_security=pod_security(pod),
         container_security=container_security(),
