@@ -32,7 +32,7 @@ class Session:
     """A cluster in which models come to serve.
 
     Attributes:
-        cluster: it runs, with one real node of eight declared GPUs.
+        cluster: it runs, with one real node of declared GPUs.
         image: the simulator image, imported into the node.
         hub: the model hub that pods fetch from.
         operator: it leads and watches.
@@ -45,11 +45,14 @@ class Session:
 
 
 @contextmanager
-def running_session(*, progress: Progress, releases: Sequence[dict[str, Any]] = ()) -> Iterator[Session]:
+def running_session(
+    *, progress: Progress, gpus: int = GPUS, releases: Sequence[dict[str, Any]] = ()
+) -> Iterator[Session]:
     """Start a session, and stop all of it when the body ends, however it ends.
 
     Args:
         progress: where each step is announced.
+        gpus: that the node declares.
         releases: further rows of the operator's capability table.
 
     Raises:
@@ -60,7 +63,7 @@ def running_session(*, progress: Progress, releases: Sequence[dict[str, Any]] = 
     # Before the image: it takes minutes, and would be in vain on a machine that can't carry a node.
     require_node_programs(progress)
     image = build_image(cache=cache_directory(), progress=progress.say)
-    node = RealNode(gpus=GPUS, product=PRODUCT, images=[image.archive])
+    node = RealNode(gpus=gpus, product=PRODUCT, images=[image.archive])
     with running_cluster(ClusterOptions(kwok_nodes=None, real_node=node), progress=progress) as cluster:
         hub = Hub.from_file()
         operator = OperatorProcess(

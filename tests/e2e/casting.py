@@ -1,0 +1,178 @@
+"""Which models each module's namespace starts with, so that all of them come up side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from tests.e2e.place import RESTRICTED, SMALL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tests.e2e.place import Place
+
+Json = dict[str, Any]
+GPUS = 16
+EXAMPLES = Path(__file__).parents[2] / "examples" / "demo"
+TARGET = "specdec-testbed/tiny-llama"
+HEAD = "specdec-testbed/tiny-llama-eagle3"
+SMALL_ENGINE = {"maxBatchSize": 1, "maxInputLength": 64, "maxSequenceLength": 128}
+
+
+@dataclass(frozen=True)
+class Cast:
+    """The models of one module.
+
+    Attributes:
+        namespace: where they are.
+        enter: makes the namespace and applies them.
+    """
+
+    namespace: str
+    enter: Callable[[Place], None]
+
+
+def hub(repository: str, *, secret: str = "") -> Json:
+    """Return a model from the hub."""
+    source: Json = {"repository": repository}
+    if secret:
+        source["tokenSecretRef"] = {"name": secret}
+    return {"source": {"huggingFace": source}}
+
+
+def claim(sub_path: str) -> Json:
+    """Return a model on the claim `models`."""
+    return {"source": {"persistentVolumeClaim": {"claimName": "models", "subPath": sub_path}}}
+
+
+def baseline(target: Json, **spec: Any) -> Json:
+    """Return the spec of a target alone, on the LLM API."""
+    return {"target": target, "speculation": {"method": "None"}, "serving": {"maxBatchSize": 1}, **spec}
+
+
+def engine(target: Json, **spec: Any) -> Json:
+    """Return the spec of a target alone, as an engine."""
+    return {
+        "target": target,
+        "speculation": {"method": "None"},
+        "runtime": {"backend": "TensorRTEngine"},
+        "engine": SMALL_ENGINE,
+        **spec,
+    }
+
+
+def eagle3(draft_tokens: int, *, head: str = HEAD, **spec: Any) -> Json:
+    """Return the spec of an EAGLE-3 pair."""
+    return {
+        "target": hub(TARGET),
+        "draft": hub(head),
+        "speculation": {"method": "Eagle3", "maxDraftTokens": draft_tokens},
+        "serving": {"maxBatchSize": 1},
+        **spec,
+    }
+
+
+def example(name: str) -> Json:
+    """Return an example's object."""
+    document: Json = yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text(encoding="utf-8"))
+    return document
+
+
+def _examples(place: Place) -> None:
+    place.create_namespace(RESTRICTED)
+    for file in sorted(EXAMPLES.glob("*.yaml")):
+        document = example(file.stem)
+        place.apply_model(document["metadata"]["name"], {**document["spec"], "pod": SMALL})
+    place.apply_model("twin", {**example("baseline-engine")["spec"], "pod": SMALL, "replicas": 0})
+
+
+def _refused(place: Place) -> None:
+    place.create_namespace()
+    place.secret("unknown", "hf_testbed_nobody")
+    place.secret("not-granted", "hf_testbed_not_granted")
+    place.secret("granted", "hf_testbed_granted")
+    gated = "specdec-testbed/tiny-llama-gated"
+    place.apply_model("missing", baseline(hub("specdec-testbed/no-such-model", secret="granted"), replicas=0))
+    place.apply_model("bad-token", baseline(hub(TARGET, secret="unknown"), replicas=0))
+    place.apply_model("gated", baseline(hub(gated), replicas=0))
+    place.apply_model("not-granted", baseline(hub(gated, secret="not-granted"), replicas=0))
+    place.apply_model("granted", baseline(hub(gated, secret="granted"), replicas=0))
+    place.apply_model("no-secret", baseline(hub(gated, secret="absent"), replicas=0))
+    other = {
+        "target": hub(TARGET),
+        "draft": hub("specdec-testbed/tiny-llama-other-vocabulary"),
+        "speculation": {"method": "DraftTarget", "maxDraftTokens": 4},
+        "engine": SMALL_ENGINE,
+    }
+    place.apply_model("other-vocabulary", other)
+
+
+FILL = """
+import pathlib, shutil
+import numpy, huggingface_hub
+from testbed.runtime.inference.safetensors import read_tensors, write_tensors
+whole = pathlib.Path(huggingface_hub.snapshot_download("specdec-testbed/tiny-llama", local_dir="/models/teams/whole"))
+damaged = pathlib.Path(shutil.copytree(whole, "/models/teams/damaged"))
+tensors = read_tensors(damaged / "model.safetensors")
+del tensors["model.norm.weight"]
+write_tensors(damaged / "model.safetensors", tensors, dtype="F16")
+"""
+
+
+def _claims(place: Place) -> None:
+    place.create_namespace()
+    place.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "models"},
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+        },
+        _filler(place),
+    )
+    place.kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/filler", "--timeout=90s")
+    place.apply_model("from-claim", baseline(claim("teams/whole")))
+    place.apply_model("side-by-side", baseline(claim("teams/whole")))
+    place.apply_model("damaged", engine(claim("teams/damaged")))
+
+
+def _filler(place: Place) -> Json:
+    container = {
+        "name": "filler",
+        "image": place.session.image.reference,
+        "command": ["python3", "-c", FILL],
+        "env": [
+            {"name": "HF_ENDPOINT", "value": place.session.hub.url},
+            {"name": "HF_HOME", "value": "/tmp/huggingface"},  # noqa: S108 - inside the pod
+            {"name": "PYTHONPATH", "value": "/opt/specdec-simulator"},
+        ],
+        "volumeMounts": [{"name": "models", "mountPath": "/models"}],
+    }
+    volume = {"name": "models", "persistentVolumeClaim": {"claimName": "models"}}
+    spec = {"containers": [container], "volumes": [volume], "restartPolicy": "Never", "securityContext": USER}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "filler"}, "spec": spec}
+
+
+USER = {"runAsUser": 1000, "runAsGroup": 1000, "fsGroup": 1000}
+
+
+def _updated(place: Place) -> None:
+    place.create_namespace()
+    place.apply_model("pair", eagle3(3))
+
+
+def _killed(place: Place) -> None:
+    place.create_namespace()
+
+
+CASTS: Mapping[str, Cast] = {
+    "test_serving": Cast("serving", _examples),
+    "test_refusals": Cast("refused", _refused),
+    "test_claims": Cast("claims", _claims),
+    "test_update": Cast("updated", _updated),
+    "test_restart": Cast("killed", _killed),
+}

@@ -1,0 +1,141 @@
+"""A namespace in which models really come to serve, and the words to look at it."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.request
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from testbed.demo.models import condition, describe, is_current, serves
+from testbed.demo.objects import Objects
+from testbed.demo.prompt import ask
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from testbed.session import Session
+
+Json = dict[str, Any]
+POLL_SECONDS = 0.5
+SECONDS = 240.0
+RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """One namespace of the session's cluster."""
+
+    session: Session
+    namespace: str
+
+    def create_namespace(self, labels: dict[str, str] | None = None) -> None:
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace, "labels": labels or {}}}
+        self.session.cluster.client.create("/api/v1/namespaces", body)
+
+    def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
+        return self.session.cluster.kubectl(f"--namespace={self.namespace}", *arguments, stdin=stdin)
+
+    def apply(self, *documents: Json) -> None:
+        self.kubectl("apply", "--filename=-", stdin="\n---\n".join(json.dumps(document) for document in documents))
+
+    def apply_model(self, name: str, spec: Json) -> None:
+        self.apply(
+            {
+                "apiVersion": "specdec.dev/v1alpha1",
+                "kind": "SpeculativeModel",
+                "metadata": {"name": name},
+                "spec": {"pod": SMALL, **spec},
+            }
+        )
+
+    def patch(self, name: str, spec: Json) -> None:
+        self.kubectl("patch", "specmodel", name, "--type=merge", f"--patch={json.dumps({'spec': spec})}")
+
+    def secret(self, name: str, token: str) -> None:
+        self.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": {"token": token}})
+
+    def get(self, resource: str, *arguments: str) -> Json:
+        found: Json = json.loads(self.kubectl("get", resource, *arguments, "--output=json"))
+        return found
+
+    def items(self, resource: str, *arguments: str) -> list[Json]:
+        items: list[Json] = self.get(resource, *arguments)["items"]
+        return items
+
+    def model(self, name: str) -> Json:
+        path = f"/apis/specdec.dev/v1alpha1/namespaces/{self.namespace}/speculativemodels/{name}"
+        return self.session.cluster.client.get(path)
+
+    def objects(self) -> Objects:
+        return Objects.read(self.session.cluster.client, namespace=self.namespace)
+
+    def until(self, name: str, what: str, holds: Callable[[Json], bool], *, seconds: float = SECONDS) -> Json:
+        """Wait until a model's state is as wanted; fail with all that its status says."""
+        deadline = time.monotonic() + seconds
+        while not holds(model := self.model(name)):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"not within {seconds:g} s: {what}; {describe(model)}")
+            time.sleep(POLL_SECONDS)
+        return model
+
+    def until_ready(self, name: str) -> Json:
+        return self.until(name, "Ready", serves)
+
+    def until_condition(self, name: str, kind: str, status: str, reason: str = "") -> Json:
+        def holds(model: Json) -> bool:
+            found = condition(model, kind)
+            return is_current(model) and found.get("status") == status and reason in ("", found["reason"])
+
+        return self.until(name, f"{kind}={status} {reason}", holds)
+
+    def serving_pod(self, name: str) -> Json:
+        (pod,) = self.objects().serving_pods(name)
+        return pod
+
+    def log(self, name: str) -> str:
+        return self.kubectl("logs", self.serving_pod(name)["metadata"]["name"], "--container=server", "--tail=-1")
+
+    def address(self, name: str) -> str:
+        return self.objects().service_address(name)
+
+    def answer(self, name: str, prompt: str) -> str:
+        """Ask a model through its Service with what its status publishes."""
+        return ask(self.address(name), self.model(name)["status"], prompt).text
+
+    def served_revision(self, name: str) -> str:
+        """Return the revision that the server itself names."""
+        endpoint = self.model(name)["status"]["endpoint"]
+        url = f"http://{self.address(name)}:8000/v2/models/{endpoint['modelName']}/config"
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=30) as response:
+            config: Json = json.loads(response.read())
+        revision: str = config["parameters"]["specdec_revision"]["string_value"]
+        return revision
+
+    def artifact(self, model: str, role: str) -> Json:
+        used: list[Json] = [a for a in self.model(model)["status"]["artifacts"] if a["role"] == role]
+        return used[0]
+
+    def jobs(self, artifact: str) -> list[str]:
+        """Return the names of the Jobs that an artifact has had."""
+        return [job["metadata"]["name"] for job in self.items("jobs", f"--selector=specdec.dev/artifact={artifact}")]
+
+    def warnings(self, name: str) -> list[Json]:
+        """Return the Warning Events about a model."""
+        selector = f"--field-selector=type=Warning,involvedObject.name={name}"
+        return self.items("events", selector)
+
+    def gpu_pods(self, model: str) -> list[Json]:
+        return [
+            pod
+            for pod in self.items("pods", f"--selector=specdec.dev/model={model}")
+            if any("nvidia.com/gpu" in c["resources"].get("limits", {}) for c in pod["spec"]["containers"])
+        ]
+
+
+SMALL: Json = {
+    "serverResources": {"cpu": "20m", "memory": "1Gi"},
+    "jobResources": {"cpu": "20m", "memory": "512Mi"},
+}
+"""Resources of pods that share a small machine with many others."""

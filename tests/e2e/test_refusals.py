@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from testbed.demo.models import condition
+
+if TYPE_CHECKING:
+    from tests.e2e.place import Place
+
+pytestmark = [
+    pytest.mark.realnode,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(os.geteuid() != 0, reason="real pods need a real node, which needs root"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("missing", "RepositoryNotFound"),
+        ("bad-token", "Unauthorized"),
+        ("gated", "GatedModel"),
+        ("not-granted", "GatedModel"),
+    ],
+)
+def test_what_the_hub_refuses_stops_with_its_reason_after_one_job(place: Place, name: str, reason: str) -> None:
+    model = place.until_condition(name, "Stalled", "True", reason)
+    assert condition(model, "ModelsCached")["reason"] == reason
+    assert len(place.jobs(place.artifact(name, "target")["name"])) == 1
+
+
+@pytest.mark.parametrize("name", ["missing", "bad-token", "gated"])
+def test_what_the_hub_refuses_is_told_by_a_warning_event(place: Place, name: str) -> None:
+    model = place.until_condition(name, "Stalled", "True")
+    assert condition(model, "Stalled")["reason"] in {event["reason"] for event in place.warnings(name)}
+
+
+def test_a_granted_token_opens_a_gated_model(place: Place) -> None:
+    place.until_condition("granted", "ModelsCached", "True")
+
+
+def test_a_corrected_secret_goes_on_when_a_retry_is_asked_for(place: Place) -> None:
+    place.until_condition("not-granted", "Stalled", "True")
+    place.secret("not-granted", "hf_testbed_granted")
+    place.kubectl("annotate", "specmodel", "not-granted", "specdec.dev/retry=1", "--overwrite")
+    place.until_condition("not-granted", "ModelsCached", "True")
+
+
+def test_a_missing_secret_is_named_and_its_creation_goes_on_by_itself(place: Place) -> None:
+    model = place.until_condition("no-secret", "ModelsCached", "False", "SecretMissing")
+    assert "absent" in condition(model, "ModelsCached")["message"]
+    place.secret("absent", "hf_testbed_granted")
+    place.until_condition("no-secret", "ModelsCached", "True")
+
+
+def test_a_draft_of_another_vocabulary_is_refused_before_any_gpu_is_asked_for(place: Place) -> None:
+    model = place.until_condition("other-vocabulary", "PairVerified", "False")
+    assert condition(model, "Stalled")["status"] == "True"
+    assert not place.gpu_pods("other-vocabulary")
+    assert not [a for a in model["status"]["artifacts"] if a["kind"] == "Engine"]
