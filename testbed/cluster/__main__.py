@@ -33,8 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     chosen = _parser().parse_args(arguments)
     progress = TerminalProgress(sys.stdout)
-    # SIGTERM unwinds as Ctrl-C does, so that the cluster is stopped.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # SIGTERM unwinds as Ctrl-C does, so that the cluster is stopped; a shell's background job ignores Ctrl-C.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
     try:
         _run(chosen, progress=progress)
     except KeyboardInterrupt:
