@@ -141,6 +141,8 @@ class _Operator:
             run_workers(self._queue, self._reconcile, workers=configuration.workers), name="workers"
         )
         resyncing = asyncio.create_task(resync.run(), name="resync")
+        # Let the workers start: at its end kopf waits for, and then cancels, all tasks that are younger than itself.
+        await asyncio.sleep(0)
         _log.info("leading", extra={"instance": configuration.instance, "namespaces": configuration.namespaces})
         self._health.set_ready()
         try:

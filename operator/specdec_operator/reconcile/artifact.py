@@ -6,8 +6,11 @@ restarted operator goes on from there, since each attempt's Job has a name of it
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime
 from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
 
 from specdec_operator.api.v1alpha1.model_artifact import ModelArtifact, ModelArtifactStatus
 from specdec_operator.cluster.apply import ensure_created, ensure_status
@@ -34,7 +37,9 @@ if TYPE_CHECKING:
 
 _LOOK_AGAIN_SECONDS = 15.0
 _QUIET_SECONDS = 30.0
+_GARBAGE_SECONDS = 2.0
 _OUT_OF_MEMORY_EXIT = 137
+_log = logging.getLogger(__name__)
 
 
 class ArtifactReconciler:
@@ -49,8 +54,12 @@ class ArtifactReconciler:
             document = await self._context.api.get(MODEL_ARTIFACTS, namespace=key.namespace, name=key.name)
         except NotFound:
             return Result()
-        artifact = ModelArtifact.model_validate(document)
-        if artifact.metadata.deletion_timestamp:
+        if "deletionTimestamp" in document["metadata"]:
+            return Result()
+        try:
+            artifact = ModelArtifact.model_validate(document)
+        except ValidationError as error:
+            _log.warning("ModelArtifact %s does not fit this operator's schema: %s", key.name, error)
             return Result()
         status, requeue = await self._next(artifact)
         await self._write(artifact, status, live=document)
@@ -115,8 +124,7 @@ class ArtifactReconciler:
             await ensure_created(api, CONFIG_MAPS, objects.config_map, owner_uid=uid)
             await ensure_created(api, JOBS, objects.job, owner_uid=uid)
         except NameTaken as taken:
-            conflict = {"state": "Failed", "reason": "NameConflict", "message": f"{taken}; remove or rename it"}
-            return status.model_copy(update=conflict), None
+            return _name_taken(artifact, status, taken)
         running = {
             "state": "Running",
             "reason": statuses.at_work(artifact, verify=verify),
@@ -231,6 +239,17 @@ class ArtifactReconciler:
         kind = "Warning" if status.state == "Failed" else "Normal"
         note = status.message or f"the content is there after {status.attempts + 1} attempt(s)"
         await self._context.events.record(live, kind=kind, reason=status.reason, note=note, action="Acquire")
+
+
+def _name_taken(
+    artifact: ModelArtifact, status: ModelArtifactStatus, taken: NameTaken
+) -> tuple[ModelArtifactStatus, float | None]:
+    if taken.controller == f"ModelArtifact/{artifact.metadata.name}":
+        leaving = f"waiting for the garbage collector: {taken.kind} {taken.name} is of an artifact that is gone"
+        waiting = {"state": "Pending", "reason": "PredecessorLeaving", "message": leaving}
+        return status.model_copy(update=waiting), _GARBAGE_SECONDS
+    conflict = {"state": "Failed", "reason": "NameConflict", "message": f"{taken}; remove or rename it"}
+    return status.model_copy(update=conflict), None
 
 
 def _failure(job: JsonObject, pods: list[JsonObject]) -> Failure:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
+
 from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel, parse
 from specdec_operator.cluster.apply import ensure_status
 from specdec_operator.cluster.errors import NotFound
@@ -16,10 +18,12 @@ from specdec_operator.reconcile.conditions import Conditions
 from specdec_operator.reconcile.context import timestamp
 from specdec_operator.reconcile.halt import Halt
 from specdec_operator.reconcile.model_status import Findings, render_status, set_available, set_ready
+from specdec_operator.reconcile.other_controller import LOOK_AGAIN_SECONDS, announce_other, other_controller
 from specdec_operator.reconcile.preparation import Preparation
 from specdec_operator.reconcile.proving import Proving
 from specdec_operator.reconcile.queue import Key, Result
 from specdec_operator.reconcile.rollout import Rollout, Serving
+from specdec_operator.reconcile.unreadable import refuse_unreadable
 from specdec_operator.reconcile.usage import Usage
 
 if TYPE_CHECKING:
@@ -40,19 +44,21 @@ class ModelReconciler:
         self._context = context
 
     async def reconcile(self, key: Key) -> Result:
-        """Bring one model a step further.
-
-        Raises:
-            pydantic.ValidationError: The object does not fit this version's schema; the CRD in the cluster is older or
-                newer than the operator.
-        """
+        """Bring one model a step further."""
         try:
             document = await self._context.api.get(SPECULATIVE_MODELS, namespace=key.namespace, name=key.name)
         except NotFound:
             return Result()
-        model = parse(document)
-        if model.metadata.deletion_timestamp:
+        if "deletionTimestamp" in document["metadata"]:
             return Result()
+        try:
+            model = parse(document)
+        except ValidationError as error:
+            await refuse_unreadable(self._context, document, error)
+            return Result()
+        if other := await other_controller(self._context, model):
+            await announce_other(self._context, document, other)
+            return Result(requeue_after=LOOK_AGAIN_SECONDS)
         return await _Pass(self._context, model, live=document).run()
 
 

@@ -123,8 +123,13 @@ def render_status(
         acceptance="Unknown" if model.spec.draft else "",
         controller=configuration.instance,
     )
-    written = status.model_dump(by_alias=True, exclude_none=True, mode="json")
-    return {field: value for field, value in written.items() if value not in ("", [])}
+    return written(status)
+
+
+def written(status: SpeculativeModelStatus) -> JsonObject:
+    """A status as it is applied: empty fields are left out."""
+    fields = status.model_dump(by_alias=True, exclude_none=True, mode="json")
+    return {field: value for field, value in fields.items() if value not in ("", [])}
 
 
 def _placement(placement: PodPlacement) -> PlacementStatus:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from specdec_operator.reconcile.context import Context
 
 KEPT_REVISIONS = 5
+_LOOK_AGAIN_SECONDS = 60.0
+_GARBAGE_SECONDS = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,7 +220,7 @@ class Rollout:
                 self._context.api, resource, body, owner_uid=owner_uid or self._model.metadata.uid, live=live
             )
         except NameTaken as taken:
-            raise _conflict(taken) from taken
+            raise self._conflict(taken) from taken
 
     async def _apply(self, resource: ResourceType, body: JsonObject) -> JsonObject:
         live = await self._get(resource, serving_name(self._model.metadata.name))
@@ -227,13 +229,19 @@ class Rollout:
                 self._context.api, resource, body, owner_uid=self._model.metadata.uid, live=live
             )
         except NameTaken as taken:
-            raise _conflict(taken) from taken
+            raise self._conflict(taken) from taken
         return applied.object
 
-
-def _conflict(taken: NameTaken) -> Halt:
-    message = f"{taken}: it is left alone. Remove or rename it, or rename this model"
-    return Halt("Accepted", "NameConflict", message, terminal=True, requeue_after=60.0)
+    def _conflict(self, taken: NameTaken) -> Halt:
+        predecessors = (
+            f"SpeculativeModel/{self._model.metadata.name}",
+            f"ControllerRevision/{taken.name.rpartition('-')[0]}",
+        )
+        if taken.controller in predecessors:
+            leaving = f"waiting for the garbage collector: {taken.kind} {taken.name} is of a model that is gone"
+            return Halt("Available", "PredecessorLeaving", leaving, requeue_after=_GARBAGE_SECONDS)
+        message = f"{taken}. It is left alone"
+        return Halt("Accepted", "NameConflict", message, terminal=True, requeue_after=_LOOK_AGAIN_SECONDS)
 
 
 def _deadline_exceeded(status: JsonObject) -> bool:

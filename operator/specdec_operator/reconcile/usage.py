@@ -70,17 +70,42 @@ class Usage:
                 await self._leave(document)
 
     async def _hold(self, request: ArtifactRequest) -> ModelArtifact:
-        api = self._context.api
-        try:
-            document = await api.get(MODEL_ARTIFACTS, namespace=self._model.metadata.namespace, name=request.name)
-        except NotFound:
+        document = await self._find(request.name)
+        if document is not None and self._is_outdated(document, request):
+            await self._delete(document)
+            document = None
+        if document is None:
             try:
                 return ModelArtifact.model_validate(
-                    await api.create(MODEL_ARTIFACTS, model_artifact(request, owner=self._model))
+                    await self._context.api.create(MODEL_ARTIFACTS, model_artifact(request, owner=self._model))
                 )
             except AlreadyExists:
-                document = await api.get(MODEL_ARTIFACTS, namespace=self._model.metadata.namespace, name=request.name)
+                document = await self._get(request.name)
         return ModelArtifact.model_validate(await self._own(document))
+
+    def _is_outdated(self, document: JsonObject, request: ArtifactRequest) -> bool:
+        """Whether to start over: the same content is now to be made another way (a token, an image, a toleration).
+
+        Only a retry, or a changed spec of a model that used it before, asks for that: models which share an artifact
+        must not take turns.
+        """
+        artifact = ModelArtifact.model_validate(document)
+        if artifact.status.state == "Ready" or artifact.spec == request.spec:
+            return False
+        metadata, retry = self._model.metadata, self._model.metadata.annotations.get(RETRY, "")
+        if retry and retry != artifact.metadata.annotations.get(RETRY):
+            return True
+        used = any(owner.uid == metadata.uid for owner in artifact.metadata.owner_references)
+        return used and self._model.status.observed_generation != metadata.generation
+
+    async def _find(self, name: str) -> JsonObject | None:
+        try:
+            return await self._get(name)
+        except NotFound:
+            return None
+
+    async def _get(self, name: str) -> JsonObject:
+        return await self._context.api.get(MODEL_ARTIFACTS, namespace=self._model.metadata.namespace, name=name)
 
     async def _own(self, document: JsonObject) -> JsonObject:
         document = await add_owner(self._context.api, MODEL_ARTIFACTS, document, owner=self._owner)
@@ -102,12 +127,16 @@ class Usage:
                 await remove_owner(self._context.api, MODEL_ARTIFACTS, document, owner_uid=self._model.metadata.uid)
                 return
             # Nobody collects an object without owners; the version makes sure that nobody took it up meanwhile.
-            await self._context.api.delete(
-                MODEL_ARTIFACTS,
-                namespace=metadata["namespace"],
-                name=metadata["name"],
-                uid=metadata["uid"],
-                resource_version=metadata["resourceVersion"],
-            )
+            await self._delete(document)
         except (Conflict, NotFound):
             return  # somebody else took it up or removed it; the next reconcile looks again
+
+    async def _delete(self, document: JsonObject) -> None:
+        metadata = document["metadata"]
+        await self._context.api.delete(
+            MODEL_ARTIFACTS,
+            namespace=metadata["namespace"],
+            name=metadata["name"],
+            uid=metadata["uid"],
+            resource_version=metadata["resourceVersion"],
+        )
