@@ -113,13 +113,11 @@ def _refused(place: Place) -> None:
 
 FILL = """
 import pathlib, shutil
-import numpy, huggingface_hub
-from testbed.runtime.inference.safetensors import read_tensors, write_tensors
+import huggingface_hub
 whole = pathlib.Path(huggingface_hub.snapshot_download("specdec-testbed/tiny-llama", local_dir="/models/teams/whole"))
 damaged = pathlib.Path(shutil.copytree(whole, "/models/teams/damaged"))
-tensors = read_tensors(damaged / "model.safetensors")
-del tensors["model.norm.weight"]
-write_tensors(damaged / "model.safetensors", tensors, dtype="F16")
+weights = damaged / "model.safetensors"
+weights.write_bytes(weights.read_bytes()[:-1000])
 """
 
 
@@ -148,7 +146,6 @@ def _filler(place: Place) -> Json:
         "env": [
             {"name": "HF_ENDPOINT", "value": place.session.hub.url},
             {"name": "HF_HOME", "value": "/tmp/huggingface"},  # noqa: S108 - inside the pod
-            {"name": "PYTHONPATH", "value": "/opt/specdec-simulator"},
         ],
         "volumeMounts": [{"name": "models", "mountPath": "/models"}],
     }
