@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from specdec_operator.planning.engine_limits import (
+    EngineLimits,
+    limit_refusals,
+    limits,
+    ranks_of,
+    serving_batch,
+    split_refusals,
+)
+from tests.unit.specs import BASELINE, BASELINE_ENGINE, DRAFT_TARGET, EAGLE3, facts, head, model, resolution_of
+
+
+def limits_of(spec: dict[str, Any], known: dict[str, Any] | None = None, **changes: Any) -> EngineLimits:
+    made = model(spec, **changes)
+    return limits(made.spec, resolution_of(made), known or {"target": facts()})
+
+
+def refused(spec: dict[str, Any], known: dict[str, Any], **changes: Any) -> list[tuple[str, str]]:
+    made = model(spec, **changes)
+    return [(r.reason, r.path) for r in limit_refusals(made.spec, resolution_of(made), known)]
+
+
+@pytest.mark.parametrize(
+    ("engine", "serving", "built_for", "served"),
+    [(None, None, 8, 8), (4, None, 4, 4), (None, 4, 4, 4), (8, 4, 8, 4), (None, 16, 16, 16)],
+)
+def test_batches_left_out_are_each_other_s(
+    engine: int | None, serving: int | None, built_for: int, served: int
+) -> None:
+    changes: dict[str, Any] = {
+        "engine__maxBatchSize": engine,
+        "serving": {"maxBatchSize": serving} if serving else None,
+    }
+    made = model(BASELINE_ENGINE, **changes)
+
+    assert (limits_of(BASELINE_ENGINE, **changes).batch, serving_batch(made.spec)) == (built_for, served)
+
+
+def test_the_sequence_left_out_is_moderate() -> None:
+    assert limits_of(BASELINE_ENGINE, engine=None).sequence_length == 3072
+
+
+def test_the_sequence_left_out_is_no_longer_than_the_context() -> None:
+    assert limits_of(BASELINE_ENGINE, {"target": facts(context_length=256)}, engine=None).sequence_length == 256
+
+
+def test_the_sequence_left_out_holds_a_long_prompt_and_an_answer() -> None:
+    assert limits_of(BASELINE_ENGINE, engine={"maxInputLength": 8000}).sequence_length == 12000
+
+
+def test_drafted_tokens_are_added_to_the_sequence() -> None:
+    assert limits_of(DRAFT_TARGET, {"target": facts(), "draft": facts()}).sequence_length == 3072 + 10
+
+
+def test_the_prompt_left_out_is_two_thirds_of_the_sequence() -> None:
+    assert limits_of(BASELINE_ENGINE, engine={"maxSequenceLength": 300}).input_length == 200
+
+
+@pytest.mark.parametrize(
+    ("declared", "built"), [("bfloat16", "bfloat16"), ("float16", "float16"), ("float32", "float16")]
+)
+def test_the_engine_calculates_in_the_model_s_own_type_where_it_can(declared: str, built: str) -> None:
+    assert limits_of(BASELINE_ENGINE, {"target": facts(data_type=declared)}).data_type == built
+
+
+def test_an_architecture_without_a_converter_is_refused() -> None:
+    assert refused(BASELINE_ENGINE, {"target": facts(architecture="MambaForCausalLM")}) == [
+        ("UnsupportedArchitecture", "spec.target.source")
+    ]
+
+
+def test_a_sequence_beyond_a_model_s_context_is_refused() -> None:
+    assert refused(DRAFT_TARGET, {"target": facts(), "draft": facts(context_length=2048)}) == [
+        ("ContextTooShort", "spec.engine.maxSequenceLength")
+    ]
+
+
+def test_a_prompt_that_leaves_no_room_for_an_answer_is_refused() -> None:
+    known = {"target": facts(context_length=1024)}
+
+    assert refused(BASELINE_ENGINE, known, engine={"maxInputLength": 1024}) == [
+        ("ContextTooShort", "spec.engine.maxInputLength")
+    ]
+
+
+def test_a_context_shorter_than_the_drafted_tokens_is_refused() -> None:
+    known = {"target": facts(context_length=8), "draft": facts(context_length=8)}
+
+    assert refused(DRAFT_TARGET, known, engine=None) == [("ContextTooShort", "spec.speculation.maxDraftTokens")]
+
+
+def test_limits_that_fit_are_not_refused() -> None:
+    assert refused(DRAFT_TARGET, {"target": facts(), "draft": facts()}) == []
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4, 8, 16, 32])
+def test_heads_that_divide_are_split(ranks: int) -> None:
+    made = model(BASELINE, target__parallelism={"tensor": ranks})
+
+    assert split_refusals(made.spec, {"target": facts()}) == []
+
+
+@pytest.mark.parametrize("ranks", [3, 5, 12, 64])
+def test_heads_that_do_not_divide_are_refused(ranks: int) -> None:
+    made = model(BASELINE, target__parallelism={"tensor": ranks})
+
+    assert [r.path for r in split_refusals(made.spec, {"target": facts()})] == ["spec.target.parallelism.tensor"]
+
+
+def test_a_head_is_split_like_its_target() -> None:
+    made = model(EAGLE3, target__parallelism={"tensor": 4})
+
+    refusals = split_refusals(made.spec, {"draft": head(attention_heads=6)})
+
+    assert (ranks_of("draft", made.spec), refusals[0].path) == (4, "spec.target.parallelism.tensor")
+
+
+def test_a_draft_model_has_ranks_of_its_own() -> None:
+    assert ranks_of("draft", model(DRAFT_TARGET).spec) == 1
