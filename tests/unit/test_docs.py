@@ -23,6 +23,7 @@ import testbed.hub.__main__ as testbed_hub
 import testbed.runtime.__main__ as testbed_runtime
 from specdec_operator.api.configuration import OperatorConfiguration
 from specdec_operator.api.findings import check_document
+from specdec_operator.api.v1alpha1.kinds import KINDS
 from specdec_operator.cluster.lease import LeaseSettings
 from specdec_operator.metrics import Metrics
 from specdec_operator.runtimes.table import load_table
@@ -148,6 +149,15 @@ def test_every_subcommand_named_in_a_sentence_exists(texts: dict[str, str]) -> N
         with pytest.raises(SystemExit) as ended:
             specdec.main([name, "--help"])
         assert ended.value.code == 0
+
+
+def test_kubectl_is_given_names_of_resources_that_there_are(texts: dict[str, str]) -> None:
+    known = {name for kind in KINDS for name in (kind.plural, *kind.short_names)}
+    given = re.compile(r"kubectl[^\n`]*?\s((?:specmodel|speculativemodel|modelartifact)\w*)")
+    named = {name for text in texts.values() for name in given.findall(text)}
+
+    assert named
+    assert named <= known
 
 
 def test_every_field_of_the_configuration_is_told(texts: dict[str, str]) -> None:
