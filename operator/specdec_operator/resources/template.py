@@ -11,7 +11,7 @@ from importlib import resources
 from typing import Any
 
 import yaml
-from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound
+from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound, Undefined
 
 JsonObject = dict[str, Any]
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -45,6 +45,8 @@ class Templates:
             lstrip_blocks=True,
             autoescape=False,  # noqa: S701 - the output is YAML; finalize writes every value as JSON
         )
+        # Jinja's own names, such as `namespace`, would stand in for a forgotten value.
+        self._environment.globals.clear()
 
     def fill(self, template: str, /, **values: object) -> JsonObject:
         """Fill one template and read it as one YAML document."""
@@ -55,5 +57,7 @@ class Templates:
 
 def _as_json(value: object) -> str:
     """JSON that is YAML too: YAML takes no surrogate pairs, and reads some letters as line ends."""
+    if isinstance(value, Undefined):
+        str(value)  # raises UndefinedError, which names the value
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False)
     return re.sub(r"[^\x20-\x7e]", lambda letter: f"\\U{ord(letter[0]):08x}", text)
