@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 START_SECONDS = 60.0
 STOP_SECONDS = 30.0
 POLL_SECONDS = 0.1
+CLOSE_SECONDS = 0.25
 
 
 @dataclass
@@ -119,6 +120,8 @@ class InProcessOperator:
                 prover=self.prover,
             )
         )
+        # TLS connections take a moment to close; the loop must still be there.
+        await asyncio.sleep(CLOSE_SECONDS)
 
 
 @asynccontextmanager

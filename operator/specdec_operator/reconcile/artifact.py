@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 _LOOK_AGAIN_SECONDS = 15.0
 _QUIET_SECONDS = 30.0
 _GARBAGE_SECONDS = 2.0
-_OUT_OF_MEMORY_EXIT = 137
 _log = logging.getLogger(__name__)
 
 
@@ -259,7 +258,7 @@ def _failure(job: JsonObject, pods: list[JsonObject]) -> Failure:
             return Failure(reason=said.reason, message=said.message, terminal=said.terminal)
         for status in pod.get("status", {}).get("containerStatuses", []):
             ended = status.get("state", {}).get("terminated") or {}
-            if ended.get("exitCode") == _OUT_OF_MEMORY_EXIT or ended.get("reason") == "OOMKilled":
+            if ended.get("reason") == "OOMKilled":
                 message = "the Job's pod was killed for memory: raise spec.pod.jobResources.memory"
                 return Failure(reason="OutOfMemory", message=message, terminal=True)
             if ended.get("exitCode"):
