@@ -27,9 +27,7 @@ LABEL org.opencontainers.image.title="specdec-operator" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /opt/specdec /opt/specdec
 # The working directory is on no import path, and nothing is written: the root file system may be read-only.
-# kopf asks for the user's name, and the uid has no entry in /etc/passwd.
 ENV PATH="/opt/specdec/bin:${PATH}" \
-    USER=specdec \
     PYTHONSAFEPATH=1 \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 import kopf
 from prometheus_client import CollectorRegistry
 
+from specdec_operator.cluster.errors import NotFound
 from specdec_operator.cluster.events import EventRecorder
 from specdec_operator.cluster.http import HttpKubernetesApi
 from specdec_operator.cluster.lease import LeaseElector, LeaseSettings
 from specdec_operator.cluster.login import login_handler, open_session
+from specdec_operator.cluster.resources import LEASES
 from specdec_operator.health import Health, health_server
 from specdec_operator.metrics import Metrics
 from specdec_operator.reconcile.artifact import ArtifactReconciler
@@ -32,11 +34,14 @@ from specdec_operator.runtimes.table import load_table
 from specdec_operator.triton.proof import TritonProver
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Awaitable, Callable
 
     from specdec_operator.api.configuration import OperatorConfiguration
     from specdec_operator.cluster.credentials import Credentials
     from specdec_operator.triton.proof import Prover
+
+_ORDERLY_SECONDS = 25
+"""How long a leader may take to end; less than the pod's grace period."""
 
 _log = logging.getLogger(__name__)
 
@@ -74,24 +79,31 @@ async def run_operator(surroundings: Surroundings) -> None:
             health_server(health, metrics.registry, host=surroundings.host, port=surroundings.port)
         )
         server = surroundings.credentials.server
-        elector = LeaseElector(
-            HttpKubernetesApi(session, server, observe=metrics.request),
-            _lease(surroundings.configuration),
-            observe=metrics.leader,
-        )
+        unfenced = HttpKubernetesApi(session, server, observe=metrics.request)
+        lease = _lease(surroundings.configuration)
+        elector = LeaseElector(unfenced, lease, observe=metrics.leader)
         api = HttpKubernetesApi(session, server, may_write=elector.may_write, observe=metrics.request)
-        operator = _Operator(surroundings, queue=queue, api=api, health=health)
-        await _until_stopped(elector.run(operator.lead), surroundings.stop)
+        operator = _Operator(surroundings, queue=queue, api=api)
+        await _reach(unfenced, lease)
+        # One that waits for the lease is ready too: a rolling update starts the new process before the old one ends.
+        health.set_ready()
+        await _until_stopped(elector, operator.lead, surroundings.stop)
 
 
-async def _until_stopped(work: Coroutine[None, None, None], stop: asyncio.Event) -> None:
-    """Run the elector; a stop while it still waits for the lease ends it, a leader ends by itself."""
-    task = asyncio.create_task(work, name="elector")
+async def _reach(api: HttpKubernetesApi, lease: LeaseSettings) -> None:
+    """Ask the API server something that this process may ask, so that wrong credentials end it with a clear word."""
+    with suppress(NotFound):
+        await api.get(LEASES, namespace=lease.namespace, name=lease.name)
+
+
+async def _until_stopped(elector: LeaseElector, lead: Callable[[], Awaitable[None]], stop: asyncio.Event) -> None:
+    """Run the elector; a stop ends a leader in good order, and one that waits for the lease at once."""
+    task = asyncio.create_task(elector.run(lead), name="elector")
     stopping = asyncio.create_task(stop.wait(), name="stop")
     try:
         await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            await asyncio.wait({task}, timeout=25)
+        if not task.done() and elector.is_leader:
+            await asyncio.wait({task}, timeout=_ORDERLY_SECONDS)
         if not task.done():
             task.cancel()
         with suppress(asyncio.CancelledError):
@@ -108,12 +120,11 @@ def _lease(configuration: OperatorConfiguration) -> LeaseSettings:
 class _Operator:
     """The part that runs while this process leads."""
 
-    def __init__(self, surroundings: Surroundings, *, queue: WorkQueue, api: HttpKubernetesApi, health: Health) -> None:
+    def __init__(self, surroundings: Surroundings, *, queue: WorkQueue, api: HttpKubernetesApi) -> None:
         configuration = surroundings.configuration
         self._surroundings = surroundings
         self._queue = queue
         self._api = api
-        self._health = health
         context = Context(
             api=api,
             events=EventRecorder(api, controller="specdec.dev/operator", instance=configuration.instance),
@@ -144,7 +155,6 @@ class _Operator:
         # Let the workers start: at its end kopf waits for, and then cancels, all tasks that are younger than itself.
         await asyncio.sleep(0)
         _log.info("leading", extra={"instance": configuration.instance, "namespaces": configuration.namespaces})
-        self._health.set_ready()
         try:
             await self._watch()
         finally:
@@ -159,6 +169,8 @@ class _Operator:
             registry=informer_registry(self._queue, login=login_handler(self._surroundings.credentials)),
             settings=informer_settings(watch_list=False),
             standalone=True,
+            # Left out, kopf asks the system for a user name, which a container's user need not have.
+            identity=configuration.instance,  # type: ignore[arg-type]  # kopf does not export the type
             clusterwide=not configuration.namespaces,
             namespaces=tuple(configuration.namespaces),
             stop_flag=self._surroundings.stop,

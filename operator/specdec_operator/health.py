@@ -28,7 +28,7 @@ class Health:
         self._ready = False
 
     def set_ready(self) -> None:
-        """The process can do its work: it leads and watches, or waits to lead."""
+        """The process can do its work: it leads, or waits to lead."""
         self._ready = True
 
     def alive(self) -> str:
@@ -38,7 +38,7 @@ class Health:
 
     def ready(self) -> str:
         """Why the process is not ready; empty if it is."""
-        return "" if self._ready else "starting: not in touch with the API server yet"
+        return "" if self._ready else "starting: the API server has not answered yet"
 
 
 @asynccontextmanager

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import aiohttp
+from prometheus_client import CollectorRegistry, Counter
+
+from specdec_operator.health import STUCK_SECONDS, Health, health_server
+
+
+async def answer(health: Health, path: str, registry: CollectorRegistry | None = None) -> tuple[int, str]:
+    async with (
+        health_server(health, registry or CollectorRegistry(), host="127.0.0.1", port=0) as port,
+        aiohttp.ClientSession() as session,
+        session.get(f"http://127.0.0.1:{port}{path}") as response,
+    ):
+        return response.status, await response.text()
+
+
+async def test_a_process_is_not_ready_before_the_api_server_answered() -> None:
+    status, text = await answer(Health(oldest_wait=lambda: 0), "/readyz")
+
+    assert (status, text) == (503, "starting: the API server has not answered yet")
+
+
+async def test_a_process_is_ready_once_the_api_server_answered() -> None:
+    health = Health(oldest_wait=lambda: 0)
+    health.set_ready()
+
+    assert await answer(health, "/readyz") == (200, "ok")
+
+
+async def test_a_process_whose_keys_are_served_is_alive() -> None:
+    assert await answer(Health(oldest_wait=lambda: STUCK_SECONDS), "/healthz") == (200, "ok")
+
+
+async def test_a_process_that_serves_no_key_for_minutes_is_not_alive() -> None:
+    status, text = await answer(Health(oldest_wait=lambda: STUCK_SECONDS + 1), "/healthz")
+
+    assert (status, text) == (503, "a key has waited 301 s for a worker")
+
+
+async def test_metrics_are_the_registrys() -> None:
+    registry = CollectorRegistry()
+    Counter("seen", "what was seen", registry=registry).inc()
+
+    assert "seen_total 1.0" in (await answer(Health(oldest_wait=lambda: 0), "/metrics", registry))[1]
