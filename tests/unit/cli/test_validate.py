@@ -173,3 +173,43 @@ def test_validating_takes_less_than_a_second_and_imports_no_client(file: Path) -
     subprocess.run([sys.executable, "-c", program, "validate", str(file)], check=True)
 
     assert time.monotonic() - started < 3  # a second where nothing else runs
+
+
+@pytest.fixture
+def configuration(tmp_path: Path) -> Path:
+    file = tmp_path / "configuration.yaml"
+    file.write_text("gpuProduct: NVIDIA-A10\n")
+    return file
+
+
+def test_what_the_operator_would_refuse_is_found(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(f"{VALID}  pod: {{environment: [{{name: LD_PRELOAD, value: a}}]}}\n")
+
+    assert main(["validate", str(file)]) == 1
+    assert lines(capsys)[0].startswith(f"{file}:baseline: spec.pod.environment[0].name: LD_PRELOAD is set by")
+
+
+def test_what_the_operator_may_have_a_default_for_is_no_finding(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(f"{VALID}  runtime: {{backend: TensorRTEngine}}\n")
+
+    assert main(["validate", str(file)]) == 0
+    assert lines(capsys) == [f"{file}:baseline: valid"]
+
+
+def test_what_this_operator_has_no_default_for_is_a_finding(
+    file: Path, configuration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(f"{VALID}  runtime: {{backend: TensorRTEngine}}\n")
+
+    assert main(["validate", "--configuration", str(configuration), str(file)]) == 1
+    assert [line.split(": ")[1] for line in lines(capsys)] == ["spec.storage"]
+
+
+def test_a_configuration_that_can_not_be_read_is_said(
+    file: Path, configuration: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(VALID)
+    configuration.write_text("workers: 0\n")
+
+    assert main(["validate", "--configuration", str(configuration), str(file)]) == 2
+    assert "workers" in capsys.readouterr().err

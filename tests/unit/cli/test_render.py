@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from specdec_operator.cli.main import main
+from tests.golden.manifests import EXAMPLES, ROOT, render
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+EXAMPLE = ROOT / "examples" / "baseline-llm-api.yaml"
+FACTS = ROOT / "examples" / "facts" / "baseline-llm-api.yaml"
+MODELS = ROOT / "testbed" / "hub" / "models" / "specdec-testbed"
+BASELINE = """\
+apiVersion: specdec.dev/v1alpha1
+kind: SpeculativeModel
+metadata: {name: baseline}
+spec:
+  target: {source: {huggingFace: {repository: a/b}}}
+  speculation: {method: None}
+  storage: {claimName: store}
+"""
+
+
+class Command:
+    """Runs `specdec render`."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *arguments: Sequence[str] | str | Path) -> tuple[int, list[dict[str, Any]], str]:
+        code = main(["render", *map(str, arguments)])
+        said = self._capsys.readouterr()
+        return code, list(yaml.safe_load_all(said.out)), said.err
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(capsys)
+
+
+@pytest.fixture
+def baseline(tmp_path: Path) -> Path:
+    file = tmp_path / "baseline.yaml"
+    file.write_text(BASELINE)
+    return file
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
+def test_what_is_printed_reads_back_as_what_is_applied(command: Command, example: Path) -> None:
+    code, objects, _ = command(example, "--facts", example.parent / "facts" / example.name)
+
+    assert (code, objects) == (0, render(example)[0])
+
+
+def test_without_facts_what_is_missing_is_said_on_standard_error(command: Command) -> None:
+    code, objects, said = command(EXAMPLE)
+
+    assert (code, objects) == (3, render(EXAMPLE, with_facts=False)[0])
+    assert f"{EXAMPLE}:llama-8b-baseline: missing: the target's facts" in said
+
+
+def test_a_refused_model_prints_every_field_and_no_object(command: Command, baseline: Path) -> None:
+    baseline.write_text(f'{BASELINE}  runtime: {{release: "99.01"}}\n  pod: {{labels: {{specdec.dev/a: b}}}}\n')
+    code, objects, said = command(baseline)
+
+    assert (code, objects) == (1, [])
+    assert [line.split(": ")[1] for line in said.splitlines()] == [
+        "spec.runtime.release",
+        "spec.pod.labels[specdec.dev/a]",
+    ]
+
+
+def test_what_the_api_server_would_refuse_is_said_first(command: Command, baseline: Path) -> None:
+    baseline.write_text(f"{BASELINE}  replicas: 65\n")
+    code, objects, said = command(baseline)
+
+    assert (code, objects) == (1, [])
+    assert said == f"{baseline}:baseline: spec.replicas: must be at most 64; it is 65\n"
+
+
+def test_metadata_that_is_no_metadata_is_said_with_its_field(command: Command, baseline: Path) -> None:
+    baseline.write_text(BASELINE.replace("{name: baseline}", "{name: baseline, annotations: {specdec.dev/restart: 1}}"))
+    code, _, said = command(baseline)
+
+    assert (code, "metadata.annotations.specdec.dev/restart" in said) == (1, True)
+
+
+def test_models_are_inspected_in_directories(command: Command, baseline: Path) -> None:
+    code, objects, said = command(baseline, "--model-files", f"target={MODELS / 'tiny-llama'}")
+
+    assert (code, objects[-1]["kind"]) == (3, "Job")
+    assert said.count("missing:") == 1
+    assert "the assembled model repository" in said
+
+
+def test_a_directory_of_the_hub_s_cache_tells_its_commit(command: Command, baseline: Path, tmp_path: Path) -> None:
+    engine = "  runtime: {backend: TensorRTEngine}\n  placement: {gpu: {product: NVIDIA-A10}}\n"
+    baseline.write_text(BASELINE + engine)
+    copied = tmp_path / "copy" / ("1" * 40)
+    copied.mkdir(parents=True)
+    for file in (MODELS / "tiny-llama").iterdir():
+        (copied / file.name).symlink_to(file)
+    _, objects, _ = command(baseline, "--model-files", f"target={copied}")
+
+    assert "Engine" in [document["spec"].get("type") for document in objects if document["kind"] == "ModelArtifact"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--facts", "missing.yaml"], "missing.yaml: No such file"),
+        (["--model-files", "teacher=/tmp"], "write target=DIRECTORY or draft=DIRECTORY"),
+        (["--model-files", "target"], "write target=DIRECTORY or draft=DIRECTORY"),
+        (["--model-files", "target=/nowhere"], "NotAModel"),
+        (["--configuration", "missing.yaml"], "missing.yaml"),
+    ],
+)
+def test_what_can_not_be_read_is_said(command: Command, arguments: list[str], said: str) -> None:
+    code, objects, error = command(EXAMPLE, *arguments)
+
+    assert (code, objects) == (2, [])
+    assert said in error
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"vocabularySize": None}, "target.vocabularySize"),
+        ({"vocabulary": 3}, "unknown keys vocabulary"),
+        ({"layers": "many"}, "target.layers"),
+    ],
+)
+def test_wrong_facts_are_named(command: Command, tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    facts = yaml.safe_load(FACTS.read_text())
+    file = tmp_path / "facts.yaml"
+    file.write_text(json.dumps({"target": {k: v for k, v in {**facts["target"], **change}.items() if v is not None}}))
+    code, _, error = command(EXAMPLE, "--facts", file)
+
+    assert (code, said in error) == (2, True)
+
+
+def test_a_file_without_a_model_is_said(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "other.yaml"
+    file.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+    code, _, said = command(file)
+
+    assert (code, said) == (2, f"{file}: holds 0 SpeculativeModels: give a file with one\n")
+
+
+def test_the_configuration_gives_the_defaults(command: Command, baseline: Path, tmp_path: Path) -> None:
+    baseline.write_text(BASELINE.replace("  storage: {claimName: store}\n", ""))
+    configuration = tmp_path / "configuration.yaml"
+    configuration.write_text("storage: {claim: {claimName: shared, size: 5Gi}}\n")
+    _, objects, _ = command(baseline, "--configuration", configuration)
+
+    assert objects[0]["metadata"]["name"] == "shared"
+
+
+def test_objects_are_in_the_namespace_that_is_given(command: Command, baseline: Path) -> None:
+    _, objects, _ = command(baseline, "--namespace", "team")
+
+    assert {document["metadata"]["namespace"] for document in objects} == {"team"}
+
+
+def test_a_file_s_own_namespace_is_not_overruled(command: Command, baseline: Path) -> None:
+    baseline.write_text(BASELINE.replace("{name: baseline}", "{name: baseline, namespace: mine}"))
+    code, _, said = command(baseline, "--namespace", "team")
+
+    assert (code, "metadata.namespace is mine" in said) == (2, True)
+
+
+def test_a_model_is_rendered_quickly_and_without_a_cluster_s_libraries() -> None:
+    program = (
+        "import sys; from specdec_operator.cli.main import main; code = main(sys.argv[1:]); "
+        "loaded = {'kopf', 'kubernetes', 'aiohttp', 'tritonclient'} & set(sys.modules); "
+        "sys.exit(f'{loaded} loaded' if loaded else code)"
+    )
+    started = time.monotonic()
+
+    subprocess.run(
+        [sys.executable, "-c", program, "render", str(EXAMPLE), "--facts", str(FACTS)],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+
+    assert time.monotonic() - started < 5  # a second where nothing else runs
