@@ -1,7 +1,8 @@
 """Everything that the operator applies for a model, in the order in which it does, without a cluster.
 
 What only a cluster knows has a placeholder: owners' UIDs are NIL_UID. What only models and Jobs know has to be given;
-rendering stops where something is missing, since all that follows is named after it.
+rendering stops where something is missing, since all that follows is named after it. An artifact that another model
+made before keeps what that one asked of its Job.
 """
 
 from __future__ import annotations
