@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from specdec_operator.cluster.resources import ResourceType
 
 MESSAGE_CHARACTERS = 500
+
+# An applied body is read as YAML: its parser refuses JSON's surrogate pairs, and takes some raw characters below
+# U+10000 for line breaks.
+_BEYOND_ASCII = re.compile("[\x7f-\uffff]")
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,14 @@ class Request:
         Keys are sorted, as the API server writes them: it compares the data of a ControllerRevision byte by byte, and
         would take another order for a change of an immutable field in each later patch.
         """
-        return None if self.body is None else json.dumps(self.body, sort_keys=True, separators=(",", ":")).encode()
+        if self.body is None:
+            return None
+        text = json.dumps(self.body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return _BEYOND_ASCII.sub(_escaped, text).encode()
+
+
+def _escaped(character: re.Match[str]) -> str:
+    return f"\\u{ord(character[0]):04x}"
 
 
 def path_of(resource: ResourceType, body: JsonObject, *, subresource: str | None = None) -> str:
