@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 STAGES = Path(__file__).parent / "stages.yaml"
 NODE_ANNOTATION = "kwok.x-k8s.io/node"
-TERMINATION_MESSAGE_ANNOTATION = "testbed.specdec.dev/termination-message"
-EXIT_CODE_ANNOTATION = "testbed.specdec.dev/exit-code"
-NEVER_READY_ANNOTATION = "testbed.specdec.dev/never-ready"
-INIT_EXIT_CODE_ANNOTATION = "testbed.specdec.dev/init-exit-code"
-INIT_MESSAGE_ANNOTATION = "testbed.specdec.dev/init-message"
+TERMINATION_MESSAGE_ANNOTATION = "specdec-testbed/termination-message"
+EXIT_CODE_ANNOTATION = "specdec-testbed/exit-code"
+NEVER_READY_ANNOTATION = "specdec-testbed/never-ready"
+INIT_EXIT_CODE_ANNOTATION = "specdec-testbed/init-exit-code"
+INIT_MESSAGE_ANNOTATION = "specdec-testbed/init-message"
 READY_SECONDS = 30.0
 
 

@@ -115,13 +115,13 @@ def test_a_pod_beyond_the_declared_gpus_stays_unscheduled(cluster: Cluster) -> N
 
 
 def test_a_pod_that_is_never_ready_runs_until_the_annotation_goes(cluster: Cluster) -> None:
-    never_ready = {"testbed.specdec.dev/never-ready": "true"}
+    never_ready = {"specdec-testbed/never-ready": "true"}
     cluster.kubectl("apply", "--filename=-", stdin=deployment("slow", annotations=never_ready))
     try:
         cluster.kubectl("wait", "pods", "--selector=app=slow", "--for=jsonpath={.status.phase}=Running")
         time.sleep(1)
         assert pods(cluster, "app=slow")[0]["status"]["containerStatuses"][0]["ready"] is False
-        cluster.kubectl("annotate", "pods", "--selector=app=slow", "testbed.specdec.dev/never-ready-")
+        cluster.kubectl("annotate", "pods", "--selector=app=slow", "specdec-testbed/never-ready-")
         cluster.kubectl("wait", "deployment/slow", "--for=condition=Available", "--timeout=30s")
     finally:
         cluster.kubectl("delete", "deployment/slow")
@@ -133,9 +133,7 @@ def test_a_jobs_pod_ends_with_the_annotated_termination_message(cluster: Cluster
     try:
         selector = "job-name=inspect"
         cluster.kubectl("wait", "pods", f"--selector={selector}", "--for=jsonpath={.status.phase}=Running")
-        cluster.kubectl(
-            "annotate", "pods", f"--selector={selector}", f"testbed.specdec.dev/termination-message={message}"
-        )
+        cluster.kubectl("annotate", "pods", f"--selector={selector}", f"specdec-testbed/termination-message={message}")
         cluster.kubectl("wait", "job/inspect", "--for=condition=Complete", "--timeout=30s")
         (status,) = pods(cluster, selector)[0]["status"]["containerStatuses"]
         assert status["state"]["terminated"]["message"] == message
@@ -144,7 +142,7 @@ def test_a_jobs_pod_ends_with_the_annotated_termination_message(cluster: Cluster
 
 
 def test_a_jobs_pod_fails_with_the_annotated_exit_code(cluster: Cluster) -> None:
-    annotations = {"testbed.specdec.dev/exit-code": "13"}
+    annotations = {"specdec-testbed/exit-code": "13"}
     cluster.kubectl("apply", "--filename=-", stdin=job("failing", annotations=annotations))
     try:
         cluster.kubectl("wait", "job/failing", "--for=condition=Failed", "--timeout=30s")

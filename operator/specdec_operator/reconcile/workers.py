@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from specdec_operator.cluster.errors import ClusterError
+from specdec_operator.cluster.errors import ClusterError, Conflict
 from specdec_operator.reconcile.queue import Key, QueueShutDown, Result
 
 if TYPE_CHECKING:
@@ -52,9 +52,13 @@ async def _work(queue: WorkQueue, reconcile: Reconcile) -> None:
 async def _run(queue: WorkQueue, reconcile: Reconcile, key: Key) -> Outcome:
     try:
         result = await reconcile(key)
+    except Conflict as error:
+        delay = queue.retry(key)
+        _log.info("somebody else was faster: %s", error, extra={**_fields(key), "retry_seconds": delay})
+        return "error"
     except ClusterError as error:
         delay = queue.retry(key)
-        # Conflicts and outages are part of life: a line, no stack trace.
+        # Outages are part of life: a line, no stack trace.
         _log.warning("reconcile failed: %s", error, extra={**_fields(key), "retry_seconds": delay})
         return "error"
     except Exception:  # noqa: BLE001 - the task boundary: one failed run must not end the worker
