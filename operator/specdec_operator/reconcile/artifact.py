@@ -167,7 +167,7 @@ class ArtifactReconciler:
             outcome = decode(message)
         except MessageCut:
             # What the Job made is on the volume: another look is cheap, another build is not.
-            if status.attempts + 1 >= self._context.configuration.job_attempts:
+            if status.failures + 1 >= self._context.configuration.job_attempts:
                 lost = "the Jobs end well, but their termination messages are cut or lost; see the pods' logs"
                 return self._failed(status, Failure(reason="MessageLost", message=lost, terminal=True))
             return statuses.vanished(status), 1.0
@@ -236,7 +236,7 @@ class ArtifactReconciler:
 
     async def _announce(self, status: ModelArtifactStatus, live: JsonObject) -> None:
         kind = "Warning" if status.state == "Failed" else "Normal"
-        note = status.message or f"the content is there after {status.attempts + 1} attempt(s)"
+        note = status.message or f"the content is there after {status.attempts} attempt(s)"
         await self._context.events.record(live, kind=kind, reason=status.reason, note=note, action="Acquire")
 
 

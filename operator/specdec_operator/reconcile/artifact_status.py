@@ -70,6 +70,7 @@ def vanished(status: ModelArtifactStatus) -> ModelArtifactStatus:
             "reason": VANISHED,
             "message": f"Job {status.job} is gone before it ended; looking at what it left",
             "attempts": status.attempts + 1,
+            "failures": status.failures + 1,
             "job": "",
         }
     )
@@ -90,6 +91,8 @@ def succeeded(status: ModelArtifactStatus, result: Mapping[str, Any]) -> ModelAr
             "message": "",
             "facts": facts,
             "digest": str(result.get("digest", "")),
+            "attempts": status.attempts + 1,
+            "failures": 0,
             "not_before": "",
         }
     )
@@ -99,15 +102,16 @@ def failed(
     status: ModelArtifactStatus, failure: Failure, *, now: datetime, attempts_allowed: int
 ) -> ModelArtifactStatus:
     """Another try later, or the end: after a terminal failure or the last allowed attempt."""
-    attempts = status.attempts + 1
-    final = failure.terminal or attempts >= attempts_allowed
-    delay = min(_FIRST_DELAY * 2 ** (attempts - 1), _LONGEST_DELAY)
+    failures = status.failures + 1
+    final = failure.terminal or failures >= attempts_allowed
+    delay = min(_FIRST_DELAY * 2 ** (failures - 1), _LONGEST_DELAY)
     return status.model_copy(
         update={
             "state": "Failed" if final else "Pending",
             "reason": failure.reason,
             "message": failure.message,
-            "attempts": attempts,
+            "attempts": status.attempts + 1,
+            "failures": failures,
             "job": status.job if final else "",
             "not_before": "" if final else timestamp(now + delay),
         }

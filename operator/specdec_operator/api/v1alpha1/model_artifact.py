@@ -199,7 +199,9 @@ class ModelArtifactStatus(StatusModel):
     message: Annotated[str, Field(max_length=2048)] = ""
     """What is wrong, where, and what to do."""
     attempts: Annotated[int, Field(ge=0)] = 0
-    """Jobs that ran."""
+    """Jobs that ended or vanished; the next one's name follows from it."""
+    failures: Annotated[int, Field(ge=0)] = 0
+    """Failures in a row; they decide how long to wait, and when to give up."""
     job: Annotated[str, Field(max_length=63)] = ""
     """The Job that runs or ran last."""
     not_before: Annotated[str, Field(max_length=32)] = ""
