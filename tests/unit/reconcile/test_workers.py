@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from specdec_operator.cluster.errors import Conflict
+from specdec_operator.cluster.errors import Conflict, ServerUnavailable
 from specdec_operator.reconcile.queue import Backoff, Key, Result, WorkQueue
 from specdec_operator.reconcile.workers import run_workers
 from tests.virtual_time import run_in_virtual_time, virtual_now
@@ -143,8 +143,14 @@ def test_a_failure_is_logged_with_its_key(caplog: pytest.LogCaptureFixture) -> N
     assert (record.kind, record.namespace, record.object) == ("SpeculativeModel", "ns", "m0")
 
 
-def test_a_conflict_is_logged_without_a_stack_trace(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_conflict_is_everyday_and_logged_without_a_stack_trace(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="specdec_operator")
     play(Runs(Conflict(status=409)), added_once)
+    assert [(each.levelname, each.exc_info) for each in caplog.records] == [("INFO", None)]
+
+
+def test_an_outage_is_a_warning_without_a_stack_trace(caplog: pytest.LogCaptureFixture) -> None:
+    play(Runs(ServerUnavailable(status=503)), added_once)
     assert [(each.levelname, each.exc_info) for each in caplog.records] == [("WARNING", None)]
 
 
