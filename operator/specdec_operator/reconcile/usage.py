@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from specdec_operator.api.v1alpha1.model_artifact import ModelArtifact
+from specdec_operator.api.v1alpha1.model_artifact import ModelArtifact, ModelArtifactSpec
 from specdec_operator.api.v1alpha1.status import ArtifactStatus
 from specdec_operator.cluster.errors import AlreadyExists, Conflict, NotFound
 from specdec_operator.cluster.owners import add_owner, remove_owner
 from specdec_operator.cluster.resources import MODEL_ARTIFACTS
+from specdec_operator.planning.keys import content_key, short
 from specdec_operator.resources.artifacts import model_artifact
-from specdec_operator.resources.labels import RETRY, SELECTOR
+from specdec_operator.resources.labels import FAILED_WAYS, RETRY, SELECTOR
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from specdec_operator.cluster.api import JsonObject
     from specdec_operator.planning.acquire import ArtifactRequest
     from specdec_operator.reconcile.context import Context
+
+_KEPT_WAYS = 256
 
 
 class Usage:
@@ -71,14 +74,15 @@ class Usage:
 
     async def _hold(self, request: ArtifactRequest) -> ModelArtifact:
         document = await self._find(request.name)
+        body = model_artifact(request, owner=self._model)
         if document is not None and self._is_outdated(document, request):
+            if failed := () if self._retries(document) else _failed_ways(document):
+                body["metadata"]["annotations"] = {FAILED_WAYS: " ".join(failed)}
             await self._delete(document)
             document = None
         if document is None:
             try:
-                return ModelArtifact.model_validate(
-                    await self._context.api.create(MODEL_ARTIFACTS, model_artifact(request, owner=self._model))
-                )
+                return ModelArtifact.model_validate(await self._context.api.create(MODEL_ARTIFACTS, body))
             except AlreadyExists:
                 document = await self._get(request.name)
         return ModelArtifact.model_validate(await self._own(document))
@@ -86,17 +90,24 @@ class Usage:
     def _is_outdated(self, document: JsonObject, request: ArtifactRequest) -> bool:
         """Whether to start over: the same content is now to be made another way (a token, an image, a toleration).
 
-        Only a retry, or a changed spec of a model that used it before, asks for that: models which share an artifact
-        must not take turns.
+        A retry asks for that, a changed spec of a model that used it before, and a way that has not failed yet:
+        one model's wrong token stops nobody else. Models which share an artifact must not take turns.
         """
         artifact = ModelArtifact.model_validate(document)
         if artifact.status.state == "Ready" or artifact.spec == request.spec:
             return False
-        metadata, retry = self._model.metadata, self._model.metadata.annotations.get(RETRY, "")
-        if retry and retry != artifact.metadata.annotations.get(RETRY):
+        if self._retries(document):
             return True
+        if (failed := _failed_ways(document)) and _way(request.spec) not in failed:
+            return True
+        metadata = self._model.metadata
         used = any(owner.uid == metadata.uid for owner in artifact.metadata.owner_references)
         return used and self._model.status.observed_generation != metadata.generation
+
+    def _retries(self, document: JsonObject) -> bool:
+        """Whether the user asks to try again, and this artifact has not heard of it."""
+        retry = self._model.metadata.annotations.get(RETRY, "")
+        return bool(retry) and retry != document["metadata"].get("annotations", {}).get(RETRY)
 
     async def _find(self, name: str) -> JsonObject | None:
         try:
@@ -140,3 +151,16 @@ class Usage:
             uid=metadata["uid"],
             resource_version=metadata["resourceVersion"],
         )
+
+
+def _way(spec: ModelArtifactSpec) -> str:
+    """The hash of how content is made."""
+    return short(content_key(spec.model_dump(by_alias=True, exclude_none=True, mode="json")))
+
+
+def _failed_ways(document: JsonObject) -> tuple[str, ...]:
+    """The ways in which an artifact was tried in vain; none while there is hope."""
+    artifact = ModelArtifact.model_validate(document)
+    if artifact.status.state != "Failed" and artifact.status.reason != "SecretMissing":
+        return ()
+    return (*artifact.metadata.annotations.get(FAILED_WAYS, "").split(), _way(artifact.spec))[-_KEPT_WAYS:]

@@ -19,6 +19,8 @@ REVISION = "specdec.dev/revision"
 RETRY = "specdec.dev/retry"
 REFRESH = "specdec.dev/refresh"
 RESTART = "specdec.dev/restart"
+FAILED_WAYS = "specdec.dev/failed-ways"
+"""On a ModelArtifact: hashes of the specs that failed before this one, so that each is tried once."""
 
 SELECTOR = f"{MANAGED_BY}={OPERATOR}"
 """The label selector of everything that the operator makes."""
