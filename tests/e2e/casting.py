@@ -96,12 +96,13 @@ def _refused(place: Place) -> None:
     place.secret("not-granted", "hf_testbed_not_granted")
     place.secret("granted", "hf_testbed_granted")
     gated = "specdec-testbed/tiny-llama-gated"
-    place.apply_model("missing", baseline(hub("specdec-testbed/no-such-model", secret="granted"), replicas=0))
-    place.apply_model("bad-token", baseline(hub(TARGET, secret="unknown"), replicas=0))
-    place.apply_model("gated", baseline(hub(gated), replicas=0))
-    place.apply_model("not-granted", baseline(hub(gated, secret="not-granted"), replicas=0))
+    _refused_model(place, "missing", hub("specdec-testbed/no-such-model", secret="granted"))
+    _refused_model(place, "bad-token", hub(TARGET, secret="unknown"))
+    _refused_model(place, "gated", hub(gated))
+    _refused_model(place, "not-granted", hub(gated, secret="not-granted"))
+    _refused_model(place, "no-secret", hub(gated, secret="absent"))
+    place.apply_model("neighbour", baseline(hub(gated, secret="unknown"), replicas=0))
     place.apply_model("granted", baseline(hub(gated, secret="granted"), replicas=0))
-    place.apply_model("no-secret", baseline(hub(gated, secret="absent"), replicas=0))
     other = {
         "target": hub(TARGET),
         "draft": hub("specdec-testbed/tiny-llama-other-vocabulary"),
@@ -109,6 +110,11 @@ def _refused(place: Place) -> None:
         "engine": SMALL_ENGINE,
     }
     place.apply_model("other-vocabulary", other)
+
+
+def _refused_model(place: Place, name: str, target: Json) -> None:
+    # In a store of its own: what one model has downloaded, others of its store have too.
+    place.apply_model(name, baseline(target, replicas=0, storage={"claim": {"claimName": name, "size": "1Gi"}}))
 
 
 FILL = """

@@ -38,7 +38,7 @@ def test_what_the_hub_refuses_is_told_by_a_warning_event(place: Place, name: str
     assert condition(model, "Stalled")["reason"] in {event["reason"] for event in place.warnings(name)}
 
 
-def test_a_granted_token_opens_a_gated_model(place: Place) -> None:
+def test_a_granted_token_opens_a_gated_model_whatever_token_another_model_of_the_store_has(place: Place) -> None:
     place.until_condition("granted", "ModelsCached", "True")
 
 
