@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from testbed.cluster.requirements import NodePrograms
     from testbed.cluster.state import ClusterRecord, NodeRecord
 
-# ClusterIPs without a real node: nothing routes them.
-SERVICE_CIDR = "10.96.0.0/12"
+# ClusterIPs without a real node: nothing routes them. Loopback addresses refuse at once; others might be answered by
+# whatever routes the packets of this machine.
+SERVICE_CIDR = "127.96.0.0/16"
 
 
 @dataclass(frozen=True)
