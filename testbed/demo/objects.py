@@ -81,7 +81,7 @@ class Objects:
             if _controls(model, revision):
                 maps = [m["metadata"]["name"] for m in self.config_maps if _controls(revision, m)]
                 current = model["status"].get("currentRevision") == revision["metadata"]["name"]
-                note = " (serving)" if current else ""
+                note = " (current)" if current else ""
                 yield f"ControllerRevision {revision['metadata']['name']}{note} → ConfigMap {', '.join(maps)}"
 
     def _serving_lines(self, model: Json) -> Iterator[str]:

@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from testbed.cluster.cache import cache_directory
+from testbed.demo.closing import look_around, show_objects
 from testbed.demo.errors import DemoError
 from testbed.demo.models import serves
 from testbed.demo.objects import Objects
@@ -47,23 +48,12 @@ def serve(manifests: Path, *, keep: bool, screen: Screen, progress: Progress) ->
             watch = Watch(cluster, screen, DEADLINE_SECONDS, check=lambda: _check(operator))
             models = watch.until(serves)
             _show_answers(cluster, models, screen=screen)
-            _show_objects(cluster, models, screen=screen)
+            show_objects(cluster, models, screen=screen)
             look_around(cluster, keep=keep, screen=screen)
         except DemoError as error:
             raise DemoError(f"{error}\n{_last_words(operator)}") from error
         if keep:
             threading.Event().wait()
-
-
-def look_around(cluster: Cluster, *, keep: bool, screen: Screen) -> None:
-    """Say how to look at the cluster, if it stays."""
-    if not keep:
-        screen.title("Done. `make demo KEEP=1` leaves the cluster running, for kubectl.")
-        return
-    screen.title("The cluster stays until Ctrl-C. To look around, in another terminal:")
-    kubectl = cluster.binaries["kubectl"]
-    screen.say(f"  export KUBECONFIG={cluster.kubeconfig}")
-    screen.say(f"  {kubectl if shutil.which('kubectl') is None else 'kubectl'} get specmodel -o wide")
 
 
 def _show_answers(cluster: Cluster, models: Sequence[Json], *, screen: Screen) -> None:
@@ -96,16 +86,6 @@ def acceptance(answer: Answer, counts: Sequence[tuple[int, int]]) -> str:
         return reported
     drafted, accepted = counts[0]
     return f"{reported} (the simulator's log: {accepted} of {drafted} drafted tokens)"
-
-
-def _show_objects(cluster: Cluster, models: Sequence[Json], *, screen: Screen) -> None:
-    screen.title("What the operator made")
-    objects = Objects.read(cluster.client, namespace=NAMESPACE)
-    for number, model in enumerate(models):
-        if number:
-            screen.say()
-        for line in objects.tree(model):
-            screen.wrapped(f"  {line}", indent="  │    ")
 
 
 def _counts(cluster: Cluster, pod: str, model: Json) -> Sequence[tuple[int, int]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,9 +16,8 @@ from specdec_operator.pod.model_facts import read_facts
 from specdec_operator.triton.proof import Endpoint, Outcome, Proof, ProofRequest
 from testbed.cluster import ClusterOptions, KwokNodes, running_cluster
 from testbed.cluster.volumes import storage_class, volume_object
+from testbed.demo.closing import look_around, show_objects
 from testbed.demo.models import condition, is_current
-from testbed.demo.objects import Objects
-from testbed.demo.served import look_around
 from testbed.demo.watching import NAMESPACE, POLL_SECONDS, Watch, apply
 from testbed.operator import Ending, JobPlayer, install, operator_in_process, succeeds
 from testbed.session import GPUS, PRODUCT, STORE_SIZE
@@ -59,18 +57,9 @@ def show_unproven(manifests: Path, *, reason: str, keep: bool, screen: Screen, p
             install(cluster)
             cluster.client.create("/apis/storage.k8s.io/v1/storageclasses", storage_class())
             cluster.client.create(
-                "/api/v1/persistentvolumes", volume_object("rwx-0", path=Path("/nowhere"), node=nodes.names()[0])
+                "/api/v1/persistentvolumes", volume_object("rwo-0", path=Path("/nowhere"), node=nodes.names()[0])
             )
-        models = asyncio.run(_prepared(cluster, manifests, screen=screen))
-        screen.title("What the operator made")
-        objects = Objects.read(cluster.client, namespace=NAMESPACE)
-        for model in models:
-            for line in objects.tree(model):
-                screen.wrapped(f"  {line}", indent="  │    ")
-        screen.title("Served=Unknown: not proven: needs root or KUBECONFIG")
-        look_around(cluster, keep=keep, screen=screen)
-        if keep:
-            threading.Event().wait()
+        asyncio.run(_show(cluster, manifests, keep=keep, screen=screen))
 
 
 def is_prepared(model: Json) -> bool:
@@ -87,15 +76,24 @@ def facts_of_models(directory: Path = HUB_MODELS) -> dict[str, Sequence[Ending]]
     }
 
 
-async def _prepared(cluster: Cluster, manifests: Path, *, screen: Screen) -> Sequence[Json]:
+async def _show(cluster: Cluster, manifests: Path, *, keep: bool, screen: Screen) -> None:
     logging.basicConfig(filename=cluster.directory / "logs" / "operator.log", level=logging.INFO)
     async with _job_player(cluster), operator_in_process(cluster, _configuration(), prover=NobodyAnswers()):
-        count = apply(cluster, manifests)
-        screen.title(f"{count} models, as far as played pods can take them")
-        watch = Watch(cluster, screen, DEADLINE_SECONDS, check=lambda: None)
-        while (models := watch.look(is_prepared)) is None:  # noqa: ASYNC110 - the API server is asked, nothing can tell
-            await asyncio.sleep(POLL_SECONDS)
-        return models
+        models = await _prepared(cluster, manifests, screen=screen)
+        show_objects(cluster, models, screen=screen)
+        screen.title("Served=Unknown: not proven: needs root or KUBECONFIG")
+        look_around(cluster, keep=keep, screen=screen)
+        if keep:
+            await asyncio.Event().wait()
+
+
+async def _prepared(cluster: Cluster, manifests: Path, *, screen: Screen) -> Sequence[Json]:
+    count = apply(cluster, manifests)
+    screen.title(f"{count} models, as far as played pods can take them")
+    watch = Watch(cluster, screen, DEADLINE_SECONDS, check=lambda: None)
+    while (models := watch.look(is_prepared)) is None:  # noqa: ASYNC110 - the API server is asked, nothing can tell
+        await asyncio.sleep(POLL_SECONDS)
+    return models
 
 
 @contextlib.asynccontextmanager
