@@ -40,7 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(chosen: argparse.Namespace, screen: Screen) -> None:
     progress = TerminalProgress(sys.stdout)
-    screen.say("specdec demo: a Kubernetes cluster on this machine, the operator, and models that come to serve.")
+    screen.wrapped(
+        "specdec demo: a Kubernetes cluster on this machine, the operator, and models that come to serve.", indent=""
+    )
     try:
         serve(chosen.models, keep=chosen.keep, screen=screen, progress=progress)
     except RealNodeUnavailableError as error:

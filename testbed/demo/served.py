@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from testbed.cluster.cache import cache_directory
+from testbed.cluster.requirements import require_node_programs
 from testbed.demo.closing import look_around, show_objects
 from testbed.demo.errors import DemoError
 from testbed.demo.models import serves
@@ -39,6 +40,7 @@ def serve(manifests: Path, *, keep: bool, screen: Screen, progress: Progress) ->
         RealNodeUnavailableError: this machine can't carry a real node.
         TestbedError: a step failed.
     """
+    require_node_programs(progress)
     screen.wrapped(SIMULATOR_NOTE, indent="")
     with running_session(progress=progress) as session:
         cluster, operator = session.cluster, session.operator

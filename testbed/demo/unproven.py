@@ -48,9 +48,8 @@ def show_unproven(manifests: Path, *, reason: str, keep: bool, screen: Screen, p
     Raises:
         TestbedError: a step failed.
     """
-    screen.say(
-        f"No real node: {reason}.\nThe control plane is real; nodes, GPUs and pods are played, and answer nothing."
-    )
+    screen.wrapped(f"No real node: {reason}.", indent="")
+    screen.say("The control plane is real; nodes, GPUs and pods are played, and answer nothing.")
     nodes = KwokNodes(count=1, gpus=GPUS, product=PRODUCT)
     with running_cluster(ClusterOptions(kwok_nodes=nodes), progress=progress) as cluster:
         with progress.step("install the CRDs and the operator's rights"):
