@@ -108,7 +108,7 @@ async def _story(made: Stage, moment: Moment, operator: OperatorProcess, ledger:
     try:
         await scene.apply("pair", draft_target())
         async with asyncio.timeout(SECONDS):
-            while not await moment.comes(scene):
+            while not await moment.comes(scene):  # noqa: ASYNC110 - what is waited for is on the server
                 await asyncio.sleep(0.02)
         operator.kill()
         scene.script.held = set()

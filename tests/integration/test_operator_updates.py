@@ -192,7 +192,7 @@ async def test_no_replicas_are_no_pods_and_not_ready(scene: Scene) -> None:
     await scene.patch(SPECULATIVE_MODELS, "scaled", {"spec": {"replicas": 0}}, subresource="scale")
     await scene.until("no pod", lambda: _pods(scene, "scaled", 0))
     model = await scene.until_condition("scaled", "Ready", "False", reason="NoPods")
-    assert not condition(model, "Stalled")
+    assert not condition(model, "Reconciling")
 
 
 async def test_a_suspended_model_keeps_models_and_engines_and_runs_no_pod(scene: Scene) -> None:

@@ -66,6 +66,8 @@ def set_ready(conditions: Conditions, model: SpeculativeModel, findings: Finding
         message = f"revision {failed.name} did not come to serve: {failed.message}. {_instead(findings)}"
         conditions.set("Ready", "False", failed.reason, message)
         _set_motion(conditions, stalled=True, reason=failed.reason, message=message)
+    elif findings.serving and not findings.serving.wanted:
+        conditions.set("Ready", "False", "NoPods", "spec.replicas is 0: no pod runs, models and engines are kept")
     elif conditions.holds("Served") and conditions.holds("Available"):
         served = conditions.get("Served")
         conditions.set("Ready", "True", "Serving", served.message if served else "")

@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from specdec_operator.api.v1alpha1.model_artifact import ModelArtifact, ModelArtifactStatus
+from specdec_operator.reconcile import artifact_status as statuses
+from specdec_operator.reconcile.artifact_status import Failure
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+MAY_PASS = Failure(reason="HubUnreachable", message="no route", terminal=False)
+FINAL = Failure(reason="GatedModel", message="ask for access", terminal=True)
+FACTS = {
+    "architecture": "LlamaForCausalLM",
+    "vocabularySize": 512,
+    "layers": 4,
+    "hiddenSize": 64,
+    "attentionHeads": 4,
+    "keyValueHeads": 2,
+    "headSize": 16,
+    "dataType": "float16",
+    "contextLength": 4096,
+    "weightBytes": 1,
+    "contentDigest": "d" * 64,
+}
+WORK: dict[str, dict[str, Any]] = {
+    "fetch": {"repository": "a/b", "directory": "models/x"},
+    "inspect": {"subPath": "x"},
+    "build": {
+        "model": {"claimName": "store"},
+        "steps": [{"name": "build", "argv": ["trtllm-build"]}],
+        "directory": "engines/x",
+        "ranks": 1,
+        "tensorrtLLMVersion": "1.2.1",
+    },
+    "assemble": {"repository": "{}"},
+}
+
+
+def artifact(part: str = "fetch", **status: Any) -> ModelArtifact:
+    spec = {"type": "Model", "key": "a" * 64, "image": "example.com/triton:1", part: WORK[part]}
+    return ModelArtifact.model_validate({"metadata": {"name": "model-x"}, "spec": spec, "status": status})
+
+
+def status(**fields: Any) -> ModelArtifactStatus:
+    return ModelArtifactStatus.model_validate(fields)
+
+
+def failed(failures: int = 0, *, allowed: int = 5, failure: Failure = MAY_PASS) -> ModelArtifactStatus:
+    before = status(state="Running", attempts=7, failures=failures, job="model-x-1")
+    return statuses.failed(before, failure, now=NOW, attempts_allowed=allowed)
+
+
+def wait_after(failures: int) -> float:
+    return statuses.seconds_until(failed(failures, allowed=99).not_before, NOW)
+
+
+def test_a_failure_that_may_pass_waits_for_another_try() -> None:
+    assert (failed().state, failed().reason) == ("Pending", "HubUnreachable")
+
+
+def test_a_final_failure_is_failed_at_once() -> None:
+    assert (failed(failure=FINAL).state, failed(failure=FINAL).not_before) == ("Failed", "")
+
+
+def test_the_last_allowed_attempt_is_final() -> None:
+    assert failed(4, allowed=5).state == "Failed"
+
+
+def test_the_attempt_before_the_last_is_not_final() -> None:
+    assert failed(3, allowed=5).state == "Pending"
+
+
+def test_each_failure_counts_as_an_attempt() -> None:
+    assert failed(2).attempts == 8
+
+
+def test_only_failures_in_a_row_decide_when_to_give_up() -> None:
+    assert failed(0, allowed=5).state == "Pending"
+
+
+def test_a_success_ends_a_row_of_failures() -> None:
+    done = statuses.succeeded(status(failures=3), {"digest": "e" * 64})
+    assert isinstance(done, ModelArtifactStatus)
+    assert done.failures == 0
+
+
+def test_pauses_double() -> None:
+    assert [wait_after(failures) for failures in range(4)] == [5, 10, 20, 40]
+
+
+def test_no_pause_is_longer_than_ten_minutes() -> None:
+    assert wait_after(30) == timedelta(minutes=10).total_seconds()
+
+
+def test_a_failed_artifact_keeps_the_name_of_its_last_job() -> None:
+    assert failed(failure=FINAL).job == "model-x-1"
+
+
+def test_the_next_attempt_has_a_job_name_of_its_own() -> None:
+    before = status(state="Running", job="model-x-1")
+    after = statuses.failed(before, MAY_PASS, now=NOW, attempts_allowed=5)
+    assert [statuses.job_name(artifact(), each) for each in (before, after)] == ["model-x-1", "model-x-2"]
+
+
+def test_an_attempt_has_one_job_name_until_it_is_counted() -> None:
+    running = status(state="Running", job="model-x-1")
+    assert statuses.job_name(artifact(), running) == statuses.job_name(artifact(), status())
+
+
+def test_a_build_whose_job_vanished_is_only_looked_for() -> None:
+    gone = statuses.vanished(status(state="Running", job="engine-x-1"))
+    assert statuses.job_name(artifact("build"), gone) == "model-x-2-verify"
+
+
+def test_a_download_whose_job_vanished_is_repeated() -> None:
+    gone = statuses.vanished(status(state="Running", job="model-x-1"))
+    assert not statuses.verifies(artifact("fetch"), gone)
+
+
+def test_an_engine_that_was_not_found_is_built() -> None:
+    missing = Failure(reason=statuses.NOT_PUBLISHED, message="no manifest", terminal=False)
+    gone = statuses.vanished(status(state="Running", job="engine-x-1"))
+    looked = statuses.failed(gone, missing, now=NOW, attempts_allowed=5)
+    assert not statuses.verifies(artifact("build"), looked)
+
+
+@pytest.mark.parametrize(
+    ("part", "reason"),
+    [("fetch", "Fetching"), ("inspect", "Inspecting"), ("build", "Building"), ("assemble", "Assembling")],
+)
+def test_a_running_job_is_named_by_its_work(part: str, reason: str) -> None:
+    assert statuses.at_work(artifact(part), verify=False) == reason
+
+
+def test_a_job_that_only_looks_is_verifying() -> None:
+    assert statuses.at_work(artifact("build"), verify=True) == "Verifying"
+
+
+def test_facts_of_a_model_are_kept() -> None:
+    done = statuses.succeeded(status(state="Running"), {"facts": FACTS, "reused": False})
+    assert isinstance(done, ModelArtifactStatus)
+    assert (done.state, done.facts and done.facts.vocabulary_size) == ("Ready", 512)
+
+
+def test_the_digest_of_an_engine_is_kept() -> None:
+    done = statuses.succeeded(status(state="Running"), {"digest": "e" * 64, "ranks": 1})
+    assert isinstance(done, ModelArtifactStatus)
+    assert done.digest == "e" * 64
+
+
+def test_facts_that_break_the_schema_are_a_final_failure_that_names_the_field() -> None:
+    done = statuses.succeeded(status(state="Running"), {"facts": {**FACTS, "layers": 0}})
+    assert isinstance(done, Failure)
+    assert (done.reason, done.terminal, "layers" in done.message) == ("FactsInvalid", True, True)
+
+
+def test_a_retry_of_a_failed_artifact_starts_over_with_another_job() -> None:
+    over = statuses.started_over(artifact(state="Failed", reason="StoreFull", attempts=1), claim_uid="u", retry="1")
+    assert (over.state, over.retry, over.attempts) == ("Pending", "1", 1)
+
+
+def test_a_retry_is_obeyed_once() -> None:
+    done = artifact(state="Failed", reason="StoreFull", retry="1")
+    assert statuses.started_over(done, claim_uid="u", retry="1").state == "Failed"
+
+
+def test_a_retry_does_not_disturb_what_is_ready() -> None:
+    over = statuses.started_over(artifact(state="Ready", claimUid="u"), claim_uid="u", retry="1")
+    assert (over.state, over.retry) == ("Ready", "1")
+
+
+def test_another_claim_of_the_same_name_holds_nothing() -> None:
+    over = statuses.started_over(artifact(state="Ready", claimUid="old"), claim_uid="new", retry="")
+    assert (over.state, over.facts) == ("Pending", None)
+
+
+def test_a_time_that_is_past_needs_no_wait() -> None:
+    assert statuses.seconds_until("2025-12-31T23:59:00Z", NOW) == 0
+
+
+def test_no_time_needs_no_wait() -> None:
+    assert statuses.seconds_until("", NOW) == 0
