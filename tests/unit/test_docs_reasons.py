@@ -35,7 +35,17 @@ ARCHITECTURES = frozenset({"LlamaForCausalLM", "MistralForCausalLM"})
 EVENTS = frozenset({"Acquire", "Normal", "Reconcile", "Warning"})
 KUBERNETES = frozenset(
     {"Complete", "CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "ErrImageNeverPull"}
-    | {"ErrImagePull", "Exists", "Failed", "False", "ImagePullBackOff", "InvalidImageName", "OOMKilled", "PodScheduled"}
+    | {
+        "DisruptionTarget",
+        "ErrImagePull",
+        "Exists",
+        "Failed",
+        "False",
+        "ImagePullBackOff",
+        "InvalidImageName",
+        "OOMKilled",
+        "PodScheduled",
+    }
     | {"ProgressDeadlineExceeded", "Progressing", "ReadWriteMany", "ReadWriteOncePod", "Running", "Succeeded", "True"}
     | {"Unknown"}
 )

@@ -26,10 +26,11 @@ from specdec_operator.cluster.resources import (
 from specdec_operator.pod.termination import MessageCut, Succeeded, decode
 from specdec_operator.reconcile import artifact_status as statuses
 from specdec_operator.reconcile.artifact_status import Failure
-from specdec_operator.reconcile.diagnosis import diagnose_events, diagnose_pod, program_failure
+from specdec_operator.reconcile.diagnosis import diagnose_events, diagnose_pod
+from specdec_operator.reconcile.job_end import failure_of, termination_message
 from specdec_operator.reconcile.queue import Key, Result
 from specdec_operator.resources.jobs import render_job
-from specdec_operator.resources.labels import RETRY
+from specdec_operator.resources.labels import retries
 
 if TYPE_CHECKING:
     from specdec_operator.cluster.api import JsonObject
@@ -73,7 +74,7 @@ class ArtifactReconciler:
             waiting = {"state": "Pending", "reason": "ClaimMissing", "message": missing}
             return artifact.status.model_copy(update=waiting), _LOOK_AGAIN_SECONDS
         claim_uid = claim["metadata"]["uid"] if claim else ""
-        retry = artifact.metadata.annotations.get(RETRY, "")
+        retry = retries(artifact.metadata.annotations)
         status = statuses.started_over(artifact, claim_uid=claim_uid, retry=retry)
         status = status.model_copy(update={"claim_uid": claim_uid})
         if status.state in ("Ready", "Failed"):
@@ -99,7 +100,9 @@ class ArtifactReconciler:
             job = await self._job(artifact, status.job)
             if job is not None:
                 return await self._judge(artifact, status, job)
-            status = statuses.vanished(status)
+            status = statuses.vanished(status, now=self._context.now())
+            if wait := statuses.seconds_until(status.not_before, self._context.now()):
+                return status, wait
         return await self._start(artifact, status, claim=claim)
 
     async def _job(self, artifact: ModelArtifact, name: str) -> JsonObject | None:
@@ -154,15 +157,15 @@ class ArtifactReconciler:
         pods = await self._pods(job)
         if "Complete" in conditions:
             return self._completed(status, pods)
-        failure = _failure(job, pods)
-        if job["metadata"]["name"].endswith("-verify"):
+        failure = failure_of(job, pods)
+        if status.verify_next:
             failure = Failure(reason=statuses.NOT_PUBLISHED, message=failure.message, terminal=False)
         return self._failed(status, failure)
 
     def _completed(
         self, status: ModelArtifactStatus, pods: list[JsonObject]
     ) -> tuple[ModelArtifactStatus, float | None]:
-        message = _termination_message(pods)
+        message = termination_message(pods)
         try:
             outcome = decode(message)
         except MessageCut:
@@ -170,10 +173,10 @@ class ArtifactReconciler:
             if status.failures + 1 >= self._context.configuration.job_attempts:
                 lost = "the Jobs end well, but their termination messages are cut or lost; see the pods' logs"
                 return self._failed(status, Failure(reason="MessageLost", message=lost, terminal=True))
-            return statuses.vanished(status), 1.0
+            return statuses.vanished(status, now=self._context.now()), 1.0
         if not isinstance(outcome, Succeeded):
             return self._failed(status, Failure(reason=outcome.reason, message=outcome.message, terminal=True))
-        done = statuses.succeeded(status, outcome.result)
+        done = statuses.succeeded(status, outcome.result, now=self._context.now())
         if isinstance(done, Failure):
             return self._failed(status, done)
         return done, None
@@ -187,10 +190,9 @@ class ArtifactReconciler:
     async def _watch(
         self, artifact: ModelArtifact, status: ModelArtifactStatus, job: JsonObject
     ) -> tuple[ModelArtifactStatus, float | None]:
-        verify = job["metadata"]["name"].endswith("-verify")
         running = {
             "state": "Running",
-            "reason": statuses.at_work(artifact, verify=verify),
+            "reason": statuses.at_work(artifact, verify=statuses.verifies(artifact, status)),
             "message": f"Job {status.job}",
         }
         pods = await self._pods(job)
@@ -249,34 +251,6 @@ def _name_taken(
         return status.model_copy(update=waiting), _GARBAGE_SECONDS
     conflict = {"state": "Failed", "reason": "NameConflict", "message": f"{taken}; remove or rename it"}
     return status.model_copy(update=conflict), None
-
-
-def _failure(job: JsonObject, pods: list[JsonObject]) -> Failure:
-    for pod in pods:
-        said = program_failure(pod)
-        if said:
-            return Failure(reason=said.reason, message=said.message, terminal=said.terminal)
-        for status in pod.get("status", {}).get("containerStatuses", []):
-            ended = status.get("state", {}).get("terminated") or {}
-            if ended.get("reason") == "OOMKilled":
-                message = "the Job's pod was killed for memory: raise spec.pod.jobResources.memory"
-                return Failure(reason="OutOfMemory", message=message, terminal=True)
-            if ended.get("exitCode"):
-                message = f"the Job's program ended with exit code {ended['exitCode']} and left no message"
-                return Failure(reason="JobFailed", message=message, terminal=False)
-    message = next(
-        (c.get("message", "") for c in job.get("status", {}).get("conditions", []) if c["type"] == "Failed"), ""
-    )
-    return Failure(reason="JobFailed", message=message or "the Job failed and its pod is gone", terminal=False)
-
-
-def _termination_message(pods: list[JsonObject]) -> str:
-    for pod in pods:
-        for status in pod.get("status", {}).get("containerStatuses", []):
-            ended = status.get("state", {}).get("terminated") or {}
-            if ended.get("exitCode") == 0:
-                return str(ended.get("message") or "")
-    return ""
 
 
 def _mounts(pod: JsonObject, claim: str) -> bool:

@@ -25,11 +25,16 @@ _AT_WORK = {"fetch": "Fetching", "inspect": "Inspecting", "build": "Building", "
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """How an attempt failed."""
+    """How an attempt failed.
+
+    Attributes:
+        counts: Whether it is one of the allowed failures; a pod that was evicted is nobody's fault.
+    """
 
     reason: str
     message: str
     terminal: bool
+    counts: bool = True
 
 
 def started_over(artifact: ModelArtifact, *, claim_uid: str, retry: str) -> ModelArtifactStatus:
@@ -59,11 +64,12 @@ def job_name(artifact: ModelArtifact, status: ModelArtifactStatus) -> str:
 
 def verifies(artifact: ModelArtifact, status: ModelArtifactStatus) -> bool:
     """Whether the next attempt only looks: a build whose Job vanished may have published its engine."""
-    return artifact.spec.build is not None and status.reason == VANISHED
+    return artifact.spec.build is not None and status.verify_next
 
 
-def vanished(status: ModelArtifactStatus) -> ModelArtifactStatus:
-    """The Job is gone before it was seen to end."""
+def vanished(status: ModelArtifactStatus, *, now: datetime) -> ModelArtifactStatus:
+    """The Job is gone before it was seen to end: the next comes at once, later ones after a while."""
+    delay = _delay(status.failures) if status.failures else timedelta()
     return status.model_copy(
         update={
             "state": "Pending",
@@ -71,12 +77,16 @@ def vanished(status: ModelArtifactStatus) -> ModelArtifactStatus:
             "message": f"Job {status.job} is gone before it ended; looking at what it left",
             "attempts": status.attempts + 1,
             "failures": status.failures + 1,
+            "not_before": timestamp(now + delay) if delay else "",
+            "verify_next": True,
             "job": "",
         }
     )
 
 
-def succeeded(status: ModelArtifactStatus, result: Mapping[str, Any]) -> ModelArtifactStatus | Failure:
+def succeeded(
+    status: ModelArtifactStatus, result: Mapping[str, Any], *, now: datetime
+) -> ModelArtifactStatus | Failure:
     """The program's result as status, or a failure if it is not what it should be."""
     try:
         facts = ModelFacts.model_validate(result["facts"]) if "facts" in result else None
@@ -93,7 +103,9 @@ def succeeded(status: ModelArtifactStatus, result: Mapping[str, Any]) -> ModelAr
             "digest": str(result.get("digest", "")),
             "attempts": status.attempts + 1,
             "failures": 0,
+            "verify_next": False,
             "not_before": "",
+            "ready_at": timestamp(now),
         }
     )
 
@@ -102,9 +114,8 @@ def failed(
     status: ModelArtifactStatus, failure: Failure, *, now: datetime, attempts_allowed: int
 ) -> ModelArtifactStatus:
     """Another try later, or the end: after a terminal failure or the last allowed attempt."""
-    failures = status.failures + 1
+    failures = status.failures + int(failure.counts)
     final = failure.terminal or failures >= attempts_allowed
-    delay = min(_FIRST_DELAY * 2 ** (failures - 1), _LONGEST_DELAY)
     return status.model_copy(
         update={
             "state": "Failed" if final else "Pending",
@@ -113,9 +124,15 @@ def failed(
             "attempts": status.attempts + 1,
             "failures": failures,
             "job": status.job if final else "",
-            "not_before": "" if final else timestamp(now + delay),
+            "verify_next": False,
+            "not_before": "" if final else timestamp(now + _delay(failures)),
         }
     )
+
+
+def _delay(failures: int) -> timedelta:
+    doublings = min(max(failures - 1, 0), 20)
+    return min(_FIRST_DELAY * (1 << doublings), _LONGEST_DELAY)
 
 
 def seconds_until(moment: str, now: datetime) -> float:

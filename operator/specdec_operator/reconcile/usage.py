@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from specdec_operator.api.v1alpha1.labels import MANAGED_BY
 from specdec_operator.api.v1alpha1.model_artifact import ModelArtifact, ModelArtifactSpec
 from specdec_operator.api.v1alpha1.status import ArtifactStatus
 from specdec_operator.cluster.errors import AlreadyExists, Conflict, NotFound
 from specdec_operator.cluster.owners import add_owner, remove_owner
 from specdec_operator.cluster.resources import MODEL_ARTIFACTS
 from specdec_operator.planning.keys import content_key, short
+from specdec_operator.reconcile.halt import Halt
 from specdec_operator.resources.artifacts import model_artifact
-from specdec_operator.resources.labels import FAILED_WAYS, RETRY, SELECTOR
+from specdec_operator.resources.labels import FAILED_WAYS, OPERATOR, RETRY, SELECTOR, retry_by
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -53,6 +55,7 @@ class Usage:
                 kind=request.spec.type,
                 name=request.name,
                 key=request.spec.key,
+                way=_way(request.spec),
                 state=artifact.status.state,
                 reason=artifact.status.reason,
             )
@@ -75,8 +78,10 @@ class Usage:
     async def _hold(self, request: ArtifactRequest) -> ModelArtifact:
         document = await self._find(request.name)
         body = model_artifact(request, owner=self._model)
+        if document is not None:
+            _check_same(document, request)
         if document is not None and self._is_outdated(document, request):
-            if failed := () if self._retries(document) else _failed_ways(document):
+            if failed := () if self._asks_again(document) else _failed_ways(document):
                 body["metadata"]["annotations"] = {FAILED_WAYS: " ".join(failed)}
             await self._delete(document)
             document = None
@@ -90,24 +95,27 @@ class Usage:
     def _is_outdated(self, document: JsonObject, request: ArtifactRequest) -> bool:
         """Whether to start over: the same content is now to be made another way (a token, an image, a toleration).
 
-        A retry asks for that, a changed spec of a model that used it before, and a way that has not failed yet:
-        one model's wrong token stops nobody else. Models which share an artifact must not take turns.
+        Models that share an artifact must not take turns, nor stop each other's Jobs. So one starts over only what is
+        made in its own former way, what failed in ways other than its own, or what it is asked to try again.
         """
         artifact = ModelArtifact.model_validate(document)
         if artifact.status.state == "Ready" or artifact.spec == request.spec:
             return False
-        if self._retries(document):
+        if self._former_way(request.name) == _way(artifact.spec) != _way(request.spec):
             return True
-        if (failed := _failed_ways(document)) and _way(request.spec) not in failed:
+        if artifact.status.state != "Running" and self._asks_again(document):
             return True
-        metadata = self._model.metadata
-        used = any(owner.uid == metadata.uid for owner in artifact.metadata.owner_references)
-        return used and self._model.status.observed_generation != metadata.generation
+        failed = _failed_ways(document)
+        return bool(failed) and _way(request.spec) not in failed
 
-    def _retries(self, document: JsonObject) -> bool:
+    def _former_way(self, name: str) -> str:
+        return next((used.way for used in self._model.status.artifacts if used.name == name), "")
+
+    def _asks_again(self, document: JsonObject) -> bool:
         """Whether the user asks to try again, and this artifact has not heard of it."""
         retry = self._model.metadata.annotations.get(RETRY, "")
-        return bool(retry) and retry != document["metadata"].get("annotations", {}).get(RETRY)
+        heard = document["metadata"].get("annotations", {}).get(retry_by(self._model.metadata.name))
+        return bool(retry) and retry != heard
 
     async def _find(self, name: str) -> JsonObject | None:
         try:
@@ -120,15 +128,15 @@ class Usage:
 
     async def _own(self, document: JsonObject) -> JsonObject:
         document = await add_owner(self._context.api, MODEL_ARTIFACTS, document, owner=self._owner)
-        retry = self._model.metadata.annotations.get(RETRY)
-        metadata = document["metadata"]
-        if not retry or retry == metadata.get("annotations", {}).get(RETRY):
+        if not self._asks_again(document):
             return document
+        metadata = document["metadata"]
+        asked = {retry_by(self._model.metadata.name): self._model.metadata.annotations[RETRY]}
         return await self._context.api.patch_merge(
             MODEL_ARTIFACTS,
             namespace=metadata["namespace"],
             name=metadata["name"],
-            patch={"metadata": {"annotations": {RETRY: retry}, "resourceVersion": metadata["resourceVersion"]}},
+            patch={"metadata": {"annotations": asked, "resourceVersion": metadata["resourceVersion"]}},
         )
 
     async def _leave(self, document: JsonObject) -> None:
@@ -151,6 +159,20 @@ class Usage:
             uid=metadata["uid"],
             resource_version=metadata["resourceVersion"],
         )
+
+
+def _check_same(document: JsonObject, request: ArtifactRequest) -> None:
+    """Names carry only a part of the key, and a stranger may have taken one.
+
+    Raises:
+        Halt: The object of that name is another artifact, or not ours.
+    """
+    metadata = document["metadata"]
+    ours = metadata.get("labels", {}).get(MANAGED_BY) == OPERATOR
+    if ours and document.get("spec", {}).get("key") == request.spec.key:
+        return
+    message = f"ModelArtifact {metadata['name']} is of somebody else: it is left alone. Remove it"
+    raise Halt("Accepted", "NameConflict", message, terminal=True, requeue_after=60.0)
 
 
 def _way(spec: ModelArtifactSpec) -> str:

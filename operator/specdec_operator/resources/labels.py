@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING
 
 from specdec_operator.api.v1alpha1 import API_VERSION
 from specdec_operator.api.v1alpha1.labels import COMPONENT, MANAGED_BY
+from specdec_operator.planning.keys import content_key
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from specdec_operator.api.v1alpha1.metadata import ObjectMeta
     from specdec_operator.resources.template import JsonObject
 
@@ -19,6 +22,9 @@ REVISION = "specdec.dev/revision"
 RETRY = "specdec.dev/retry"
 REFRESH = "specdec.dev/refresh"
 RESTART = "specdec.dev/restart"
+RETRY_BY = "retry.specdec.dev/"
+"""On a ModelArtifact: the prefix under which each model that uses it leaves its own `specdec.dev/retry`."""
+
 FAILED_WAYS = "specdec.dev/failed-ways"
 """On a ModelArtifact: hashes of the specs that failed before this one, so that each is tried once."""
 
@@ -27,6 +33,17 @@ SELECTOR = f"{MANAGED_BY}={OPERATOR}"
 
 NO_MESH_LABELS = {"sidecar.istio.io/inject": "false"}
 NO_MESH_ANNOTATIONS = {"linkerd.io/inject": "disabled"}
+
+
+def retry_by(model: str) -> str:
+    """The annotation of an artifact that holds a model's request to try again."""
+    return f"{RETRY_BY}{model}"
+
+
+def retries(annotations: Mapping[str, str]) -> str:
+    """One word for all requests to try again that an artifact holds; another one when any changed."""
+    asked = {key: value for key, value in annotations.items() if key.startswith(RETRY_BY)}
+    return content_key(asked)[:16] if asked else ""
 
 
 def model_labels(model: str, component: str) -> dict[str, str]:

@@ -17,7 +17,7 @@ from specdec_operator.cluster.errors import (
 )
 
 KINDS = [
-    (400, "BadRequest", ApiError),
+    (400, "BadRequest", BadRequest),
     (403, "Forbidden", Forbidden),
     (404, "NotFound", NotFound),
     (409, "AlreadyExists", AlreadyExists),

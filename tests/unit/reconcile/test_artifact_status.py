@@ -82,7 +82,7 @@ def test_only_failures_in_a_row_decide_when_to_give_up() -> None:
 
 
 def test_a_success_ends_a_row_of_failures() -> None:
-    done = statuses.succeeded(status(failures=3), {"digest": "e" * 64})
+    done = statuses.succeeded(status(failures=3), {"digest": "e" * 64}, now=NOW)
     assert isinstance(done, ModelArtifactStatus)
     assert done.failures == 0
 
@@ -111,18 +111,43 @@ def test_an_attempt_has_one_job_name_until_it_is_counted() -> None:
 
 
 def test_a_build_whose_job_vanished_is_only_looked_for() -> None:
-    gone = statuses.vanished(status(state="Running", job="engine-x-1"))
+    gone = statuses.vanished(status(state="Running", job="engine-x-1"), now=NOW)
     assert statuses.job_name(artifact("build"), gone) == "model-x-2-verify"
 
 
+def test_a_job_that_vanished_once_is_looked_after_at_once() -> None:
+    assert statuses.vanished(status(state="Running", job="model-x-1"), now=NOW).not_before == ""
+
+
+def test_jobs_that_vanish_again_and_again_are_waited_for() -> None:
+    gone = statuses.vanished(status(state="Running", job="model-x-3", failures=2), now=NOW)
+    assert statuses.seconds_until(gone.not_before, NOW) == 10
+
+
+def test_a_look_is_not_forgotten_while_something_else_is_waited_for() -> None:
+    gone = statuses.vanished(status(state="Running", job="engine-x-1"), now=NOW)
+    assert statuses.verifies(artifact("build"), gone.model_copy(update={"reason": "ClaimMissing"}))
+
+
+def test_a_disturbance_from_outside_uses_up_no_attempt() -> None:
+    evicted = Failure(reason="Interrupted", message="evicted", terminal=False, counts=False)
+    assert failed(4, allowed=5, failure=evicted).state == "Pending"
+
+
+def test_a_success_tells_when_the_content_was_there() -> None:
+    done = statuses.succeeded(status(), {"digest": "e" * 64}, now=NOW)
+    assert isinstance(done, ModelArtifactStatus)
+    assert done.ready_at == "2026-01-01T00:00:00Z"
+
+
 def test_a_download_whose_job_vanished_is_repeated() -> None:
-    gone = statuses.vanished(status(state="Running", job="model-x-1"))
+    gone = statuses.vanished(status(state="Running", job="model-x-1"), now=NOW)
     assert not statuses.verifies(artifact("fetch"), gone)
 
 
 def test_an_engine_that_was_not_found_is_built() -> None:
     missing = Failure(reason=statuses.NOT_PUBLISHED, message="no manifest", terminal=False)
-    gone = statuses.vanished(status(state="Running", job="engine-x-1"))
+    gone = statuses.vanished(status(state="Running", job="engine-x-1"), now=NOW)
     looked = statuses.failed(gone, missing, now=NOW, attempts_allowed=5)
     assert not statuses.verifies(artifact("build"), looked)
 
@@ -140,19 +165,19 @@ def test_a_job_that_only_looks_is_verifying() -> None:
 
 
 def test_facts_of_a_model_are_kept() -> None:
-    done = statuses.succeeded(status(state="Running"), {"facts": FACTS, "reused": False})
+    done = statuses.succeeded(status(state="Running"), {"facts": FACTS, "reused": False}, now=NOW)
     assert isinstance(done, ModelArtifactStatus)
     assert (done.state, done.facts and done.facts.vocabulary_size) == ("Ready", 512)
 
 
 def test_the_digest_of_an_engine_is_kept() -> None:
-    done = statuses.succeeded(status(state="Running"), {"digest": "e" * 64, "ranks": 1})
+    done = statuses.succeeded(status(state="Running"), {"digest": "e" * 64, "ranks": 1}, now=NOW)
     assert isinstance(done, ModelArtifactStatus)
     assert done.digest == "e" * 64
 
 
 def test_facts_that_break_the_schema_are_a_final_failure_that_names_the_field() -> None:
-    done = statuses.succeeded(status(state="Running"), {"facts": {**FACTS, "layers": 0}})
+    done = statuses.succeeded(status(state="Running"), {"facts": {**FACTS, "layers": 0}}, now=NOW)
     assert isinstance(done, Failure)
     assert (done.reason, done.terminal, "layers" in done.message) == ("FactsInvalid", True, True)
 

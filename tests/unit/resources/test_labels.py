@@ -34,3 +34,12 @@ def test_an_owner_does_not_block_its_own_deletion() -> None:
         "controller": True,
         "blockOwnerDeletion": False,
     }
+
+
+def test_requests_to_try_again_are_one_word_that_changes_with_each() -> None:
+    asked = {labels.retry_by("a"): "1", labels.retry_by("b"): "1"}
+    assert labels.retries(asked) != labels.retries({**asked, labels.retry_by("b"): "2"})
+
+
+def test_other_annotations_ask_for_nothing() -> None:
+    assert labels.retries({"specdec.dev/failed-ways": "x"}) == ""

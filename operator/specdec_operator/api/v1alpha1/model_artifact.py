@@ -202,12 +202,16 @@ class ModelArtifactStatus(StatusModel):
     """Jobs that ended or vanished; the next one's name follows from it."""
     failures: Annotated[int, Field(ge=0)] = 0
     """Failures in a row; they decide how long to wait, and when to give up."""
+    verify_next: bool = False
+    """Whether the next Job only looks if the engine is there: the last one is gone, and may have published it."""
     job: Annotated[str, Field(max_length=63)] = ""
     """The Job that runs or ran last."""
     not_before: Annotated[str, Field(max_length=32)] = ""
     """When the next attempt may start."""
     retry: Annotated[str, Field(max_length=128)] = ""
-    """The value of `specdec.dev/retry` that was last obeyed."""
+    """Hash of the requests to try again that were last obeyed."""
+    ready_at: Annotated[str, Field(max_length=32)] = ""
+    """When the content was last seen to be there."""
     claim_uid: Annotated[str, Field(max_length=64)] = ""
     """The claim that the content is in; another claim of the same name starts over."""
     facts: ModelFacts | None = None

@@ -51,6 +51,8 @@ class ArtifactStatus(StatusModel):
     """The ModelArtifact's name."""
     key: Annotated[str, Field(max_length=64)]
     """Hash of all that decides its content."""
+    way: Annotated[str, Field(max_length=64)] = ""
+    """Hash of how this model would have it made: image, token, pod settings."""
     state: Annotated[str, Field(max_length=32)]
     """Pending, Running, Ready or Failed."""
     reason: Annotated[str, Field(max_length=64)] = ""
