@@ -228,6 +228,23 @@ async def test_a_strangers_job_of_the_same_name_is_left_alone(operated: Stage, s
     assert (await other.get(JOBS, f"{taken}-1"))["metadata"].get("ownerReferences") is None
 
 
+@pytest.mark.parametrize("resource", [CONTROLLER_REVISIONS, CONFIG_MAPS], ids=lambda resource: resource.kind)
+async def test_a_strangers_object_in_a_revisions_place_is_left_alone(
+    operated: Stage, scene: Scene, resource: ResourceType
+) -> None:
+    revision = (await scene.until_ready("built"))["status"]["currentRevision"]
+    name = revision if resource is CONTROLLER_REVISIONS else (await serving_files(scene))["metadata"]["name"]
+    other = await operated.scene(f"repair-{resource.kind.lower()}")
+    metadata = {"name": name, "namespace": other.namespace}
+    body = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
+    content = {"revision": 1, "data": {"theirs": True}} if resource is CONTROLLER_REVISIONS else {"data": {"a": "b"}}
+    await other.api.create(resource, body | content)
+    await other.apply("built", (await scene.model("built"))["spec"])
+    model = await other.until_stalled("built", "NameConflict")
+    assert name in condition(model, "Accepted")["message"]
+    assert "ownerReferences" not in (await other.get(resource, name))["metadata"]
+
+
 async def test_a_name_that_is_free_again_is_taken(operated: Stage) -> None:
     scene = await operated.scene("repair-freed")
     await scene.api.create(SERVICES, strangers(SERVICES, scene.namespace))

@@ -32,7 +32,9 @@ OTHER = "specdec-system/another-operator"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def scene(operated: Stage) -> AsyncIterator[Scene]:
+async def scene(operated: Stage, quota: Scene, gpu_quota: Scene) -> AsyncIterator[Scene]:
+    # Quotas are noticed after a while, which passes during the tests before theirs.
+    del quota, gpu_quota
     made = await operated.scene("surroundings")
     await made.apply("claimless", baseline(storage={"claimName": "nowhere"}))
     await made.apply("greedy", baseline("testbed/greedy", placement={"gpu": {"resourceName": "example.com/none"}}))
