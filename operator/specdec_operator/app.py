@@ -28,6 +28,7 @@ from specdec_operator.reconcile.informer import informer_registry, informer_sett
 from specdec_operator.reconcile.model import ModelReconciler
 from specdec_operator.reconcile.queue import Key, Result, WorkQueue
 from specdec_operator.reconcile.resync import Resync
+from specdec_operator.reconcile.served import until_served
 from specdec_operator.reconcile.workers import run_workers
 from specdec_operator.resources.template import Templates
 from specdec_operator.runtimes.table import load_table
@@ -165,6 +166,8 @@ class _Operator:
 
     async def _watch(self) -> None:
         configuration = self._surroundings.configuration
+        namespace = configuration.namespaces[0] if configuration.namespaces else None
+        await until_served(self._api, namespace=namespace, stop=self._surroundings.stop)
         await kopf.operator(
             registry=informer_registry(self._queue, login=login_handler(self._surroundings.credentials)),
             settings=informer_settings(watch_list=False),
