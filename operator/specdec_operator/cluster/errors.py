@@ -4,6 +4,7 @@
 
     ClusterError
     ├── ApiError              the API server answered, and it wasn't a success
+    │   ├── BadRequest        400: the object has a field, or a field a type, that its schema has not
     │   ├── NotFound          404
     │   ├── AlreadyExists     409 on create
     │   ├── Conflict          409 on anything else: the object changed meanwhile, or a field is another manager's
@@ -55,6 +56,10 @@ class ApiError(ClusterError):
         self.message = message
         self.details = details or {}
         self.request = request
+
+
+class BadRequest(ApiError):  # noqa: N818 - the API's own word
+    """The request can't be read: an unknown field, or a value of another type."""
 
 
 class NotFound(ApiError):  # noqa: N818 - the API's own word
@@ -158,6 +163,7 @@ def _error_type(status: int, reason: str, message: str) -> type[ApiError]:
     if status == 0 or status >= 500:
         return ServerUnavailable
     by_status: dict[int, type[ApiError]] = {
+        400: BadRequest,
         403: Forbidden,
         404: NotFound,
         410: Expired,

@@ -29,16 +29,19 @@ from specdec_operator.reconcile.artifact_status import Failure
 from specdec_operator.reconcile.diagnosis import diagnose_events, diagnose_pod
 from specdec_operator.reconcile.job_end import failure_of, termination_message
 from specdec_operator.reconcile.queue import Key, Result
+from specdec_operator.reconcile.refused_write import REFUSALS, explain
 from specdec_operator.resources.jobs import render_job
 from specdec_operator.resources.labels import retries
 
 if TYPE_CHECKING:
     from specdec_operator.cluster.api import JsonObject
     from specdec_operator.reconcile.context import Context
+    from specdec_operator.reconcile.refused_write import RefusedWrite
 
 _LOOK_AGAIN_SECONDS = 15.0
 _QUIET_SECONDS = 30.0
 _GARBAGE_SECONDS = 2.0
+_MESSAGE_LIMIT = 1024
 _log = logging.getLogger(__name__)
 
 
@@ -103,7 +106,10 @@ class ArtifactReconciler:
             status = statuses.vanished(status, now=self._context.now())
             if wait := statuses.seconds_until(status.not_before, self._context.now()):
                 return status, wait
-        return await self._start(artifact, status, claim=claim)
+        try:
+            return await self._start(artifact, status, claim=claim)
+        except REFUSALS as error:
+            return _refused(status, explain(error))
 
     async def _job(self, artifact: ModelArtifact, name: str) -> JsonObject | None:
         try:
@@ -251,6 +257,12 @@ def _name_taken(
         return status.model_copy(update=waiting), _GARBAGE_SECONDS
     conflict = {"state": "Failed", "reason": "NameConflict", "message": f"{taken}; remove or rename it"}
     return status.model_copy(update=conflict), None
+
+
+def _refused(status: ModelArtifactStatus, why: RefusedWrite) -> tuple[ModelArtifactStatus, float | None]:
+    state = "Failed" if why.terminal else "Pending"
+    said = {"state": state, "reason": why.reason, "message": why.message[:_MESSAGE_LIMIT]}
+    return status.model_copy(update=said), why.requeue_after
 
 
 def _mounts(pod: JsonObject, claim: str) -> bool:

@@ -33,7 +33,7 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class _Sign:
-    """A text in an Event, and what it means."""
+    """A text in an Event or a refusal, and what it means."""
 
     pattern: str
     reason: str
@@ -72,9 +72,16 @@ def diagnose_events(events: Iterable[JsonObject], *, about: str) -> Diagnosis | 
     """What an object's warnings say, newest first; None if none is known."""
     for event in sorted(events, key=_event_time, reverse=True):
         text = f"{event.get('reason', '')}: {event.get('note') or event.get('message') or ''}"
-        for sign in _EVENT_SIGNS:
-            if re.search(sign.pattern, text):
-                return Diagnosis(reason=sign.reason, message=f"{about}: {text}. Remedy: {sign.remedy}")
+        if found := diagnose_text(text, about=about):
+            return found
+    return None
+
+
+def diagnose_text(text: str, *, about: str) -> Diagnosis | None:
+    """What a warning or a refusal says; None if it is none that is known."""
+    for sign in _EVENT_SIGNS:
+        if re.search(sign.pattern, text):
+            return Diagnosis(reason=sign.reason, message=f"{about}: {text}. Remedy: {sign.remedy}")
     return None
 
 

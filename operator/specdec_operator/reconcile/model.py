@@ -17,11 +17,13 @@ from specdec_operator.cluster.resources import SPECULATIVE_MODELS
 from specdec_operator.reconcile.conditions import Conditions
 from specdec_operator.reconcile.context import timestamp
 from specdec_operator.reconcile.halt import Halt
+from specdec_operator.reconcile.lost_content import lost_content
 from specdec_operator.reconcile.model_status import Findings, render_status, set_available, set_ready
 from specdec_operator.reconcile.other_controller import LOOK_AGAIN_SECONDS, announce_other, other_controller
 from specdec_operator.reconcile.preparation import Preparation
 from specdec_operator.reconcile.proving import Proving
 from specdec_operator.reconcile.queue import Key, Result
+from specdec_operator.reconcile.refused_write import refusals_halt
 from specdec_operator.reconcile.rollout import Rollout, Serving
 from specdec_operator.reconcile.unreadable import refuse_unreadable
 from specdec_operator.reconcile.usage import Usage
@@ -85,7 +87,8 @@ class _Pass:
     async def run(self) -> Result:
         """Go the way and write down where it ended."""
         halt, requeue = await self._advance()
-        if halt:
+        # A change that is refused takes nothing from what serves.
+        if halt and not (halt.condition == "Available" and self._conditions.holds("Available")):
             self._conditions.set(halt.condition, "False", halt.reason, halt.message)
         set_ready(self._conditions, self._model, self._findings, halt)
         await self._write()
@@ -96,12 +99,15 @@ class _Pass:
         """Prepare, then serve: what serves is kept up even while preparing halts."""
         halted = await self._prepare()
         try:
-            await self._serve()
-            requeue = await self._prove()
+            await self._serve_or_observe()
+            with refusals_halt("Served"):
+                await self._doubt()
+                requeue = await self._prove()
             if halted is None and self._conditions.holds("Served"):
-                await self._tidy()
+                with refusals_halt("Ready"):
+                    await self._tidy()
         except Halt as conflict:
-            return halted or conflict, None
+            return halted or conflict, conflict.requeue_after
         return halted, requeue
 
     async def _prepare(self) -> Halt | None:
@@ -110,6 +116,18 @@ class _Pass:
         except Halt as halt:
             return halt
         return None
+
+    async def _serve_or_observe(self) -> None:
+        """Serve; if that is refused, what runs goes on, and status says so."""
+        try:
+            with refusals_halt("Available"):
+                await self._serve()
+        except Halt:
+            with refusals_halt("Available"):
+                self._findings.serving = await self._rollout.observed()
+            if self._findings.serving:
+                set_available(self._conditions, self._findings.serving)
+            raise
 
     async def _serve(self) -> None:
         """Swap in what is prepared; without it, or if it failed before, keep the last good revision."""
@@ -160,6 +178,11 @@ class _Pass:
         """Whether the proof found something wrong; that it can't be made from here is no reason to return."""
         served = self._conditions.get("Served")
         return served is None or served.status == "False"
+
+    async def _doubt(self) -> None:
+        """Put what pods did not find in doubt; their checks run again until it is there."""
+        for lost in lost_content(self._findings.serving.pods if self._findings.serving else ()):
+            await self._findings.usage.doubt(lost)
 
     async def _tidy(self) -> None:
         await self._findings.usage.release_others()

@@ -16,6 +16,7 @@ from specdec_operator.planning.pair import check_pair
 from specdec_operator.planning.plan import plan_serving
 from specdec_operator.planning.refusal import Refused
 from specdec_operator.reconcile.halt import Halt
+from specdec_operator.reconcile.refused_write import refusals_halt
 from specdec_operator.resources.labels import REFRESH, RESTART
 from specdec_operator.resources.serving import render_revision
 from specdec_operator.resources.workload import store_claim
@@ -66,7 +67,8 @@ class Preparation:
             Halt: Something is refused, failed or still being made.
         """
         resolution = self._resolve()
-        await self._store(resolution)
+        with refusals_halt("ModelsCached"):
+            await self._store(resolution)
         models = acquire(
             self._model.spec,
             resolution,
@@ -167,7 +169,8 @@ class Preparation:
     async def _ready(
         self, requests: Sequence[ArtifactRequest], *, condition: ConditionType
     ) -> dict[str, ModelArtifact]:
-        held = await self._usage.hold(requests)
+        with refusals_halt(condition):
+            held = await self._usage.hold(requests)
         ended = {role: artifact for role, artifact in held.items() if artifact.status.state == "Failed"}
         waiting = {role: artifact for role, artifact in held.items() if artifact.status.state != "Ready"}
         for role, artifact in (ended or waiting).items():

@@ -23,6 +23,7 @@ from specdec_operator.cluster.resources import (
 )
 from specdec_operator.reconcile.diagnosis import Diagnosis, diagnose_events, diagnose_pod
 from specdec_operator.reconcile.halt import Halt
+from specdec_operator.reconcile.lost_content import KINDS as LOST_KINDS
 from specdec_operator.resources.labels import REVISION, model_labels, serving_name
 from specdec_operator.resources.programs import config_map
 from specdec_operator.resources.serving import Revision, controller_revision, stored_revision
@@ -119,6 +120,14 @@ class Rollout:
         live = await self._apply(DEPLOYMENTS, body)
         return await self._observe(live, live_service)
 
+    async def observed(self) -> Serving | None:
+        """The serving side as it is, with nothing written; None if there is none."""
+        live = await self._get(DEPLOYMENTS, serving_name(self._model.metadata.name))
+        if live is None or not self._is_mine(live):
+            return None
+        live_service = await self._get(SERVICES, serving_name(self._model.metadata.name))
+        return await self._observe(live, live_service or {})
+
     async def prune(self, *, keep: set[str]) -> None:
         """Remove revisions that are long past."""
         old = sorted(await self._revisions(), key=lambda r: r["revision"], reverse=True)[KEPT_REVISIONS:]
@@ -133,6 +142,8 @@ class Rollout:
         """Why the revision in the Deployment will not come to serve; None while it may."""
         if serving.updated_ready or not serving.wanted:
             return None
+        if serving.trouble and serving.trouble.reason in LOST_KINDS:
+            return None  # what is missing is made again, and the pods' checks find it then
         if serving.trouble and serving.trouble.terminal:
             return FailedRevision(
                 name=serving.revision, reason=serving.trouble.reason, message=serving.trouble.message[:1000]

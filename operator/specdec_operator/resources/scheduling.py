@@ -14,7 +14,7 @@ def scheduling(pod: Pod) -> JsonObject:
     parts: JsonObject = {
         "nodeSelector": pod.node_selector,
         "tolerations": [toleration.model_dump(by_alias=True, exclude_none=True) for toleration in pod.tolerations],
-        "affinity": pod.affinity,
+        "affinity": pod.affinity.model_dump(by_alias=True, exclude_none=True) if pod.affinity else None,
         "imagePullSecrets": [{"name": name} for name in pod.image_pull_secrets],
         "priorityClassName": pod.priority_class_name,
         "schedulerName": pod.scheduler_name,
@@ -25,7 +25,12 @@ def scheduling(pod: Pod) -> JsonObject:
 
 
 def on_node(parts: JsonObject, node: str) -> JsonObject:
-    """The same scheduling, held to one node: a volume that one node mounts at a time is used where it is."""
+    """The same scheduling, held to one node: a volume that one node mounts at a time is used where it is.
+
+    An affinity that is not shaped as Kubernetes' own is left as it is: the API server refuses it in its own words.
+    """
+    if not _is_shaped(parts.get("affinity") or {}):
+        return parts
     here = {"key": "metadata.name", "operator": "In", "values": [node]}
     affinity = dict(parts.get("affinity") or {})
     node_affinity = dict(affinity.get("nodeAffinity") or {})
@@ -34,6 +39,17 @@ def on_node(parts: JsonObject, node: str) -> JsonObject:
     required["nodeSelectorTerms"] = [{**term, "matchFields": [*term.get("matchFields", []), here]} for term in terms]
     node_affinity["requiredDuringSchedulingIgnoredDuringExecution"] = required
     return {**parts, "affinity": {**affinity, "nodeAffinity": node_affinity}}
+
+
+def _is_shaped(affinity: JsonObject) -> bool:
+    node_affinity = affinity.get("nodeAffinity") or {}
+    required = isinstance(node_affinity, dict) and (
+        node_affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    )
+    terms = isinstance(required, dict) and (required.get("nodeSelectorTerms") or [])
+    return isinstance(terms, list) and all(
+        isinstance(term, dict) and isinstance(term.get("matchFields", []), list) for term in terms
+    )
 
 
 def pod_security(pod: Pod) -> JsonObject:

@@ -5,6 +5,7 @@ import pytest
 from specdec_operator.cluster.errors import (
     AlreadyExists,
     ApiError,
+    BadRequest,
     Conflict,
     Expired,
     Forbidden,

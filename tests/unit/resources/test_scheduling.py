@@ -3,6 +3,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import pytest
+
 from specdec_operator.api.v1alpha1.pod import Pod
 from specdec_operator.resources.scheduling import container_security, on_node, pod_security, scheduling
 
@@ -59,6 +61,22 @@ def test_other_affinities_are_kept() -> None:
     parts = on_node({"affinity": {"podAffinity": {"a": 1}}, "nodeSelector": {"b": "c"}}, "node-1")
 
     assert (parts["affinity"]["podAffinity"], parts["nodeSelector"]) == ({"a": 1}, {"b": "c"})
+
+
+@pytest.mark.parametrize(
+    "node_affinity",
+    [
+        "a",
+        {"requiredDuringSchedulingIgnoredDuringExecution": "a"},
+        {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": "a"}},
+        {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": ["a"]}},
+        {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": "a"}]}},
+    ],
+)
+def test_an_affinity_of_another_shape_is_left_to_the_api_server(node_affinity: object) -> None:
+    parts = {"affinity": {"nodeAffinity": node_affinity}}
+
+    assert on_node(parts, "node-1") == parts
 
 
 def test_the_declared_affinity_is_not_changed() -> None:

@@ -51,6 +51,21 @@ class Resources(ApiModel):
     """Memory request and limit."""
 
 
+PassedThrough = Annotated[dict[str, Any], Field(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})]
+"""An object of Kubernetes' own API, which judges it once a pod is made of it."""
+
+
+class Affinity(ApiModel):
+    """Which nodes and neighbours the pods want, as in Kubernetes."""
+
+    node_affinity: PassedThrough | None = None
+    """Kubernetes nodeAffinity."""
+    pod_affinity: PassedThrough | None = None
+    """Kubernetes podAffinity."""
+    pod_anti_affinity: PassedThrough | None = None
+    """Kubernetes podAntiAffinity."""
+
+
 class Pod(ApiModel):
     """How the pods of this model are scheduled and run."""
 
@@ -58,9 +73,7 @@ class Pod(ApiModel):
     """Node labels that every pod of this model needs."""
     tolerations: Annotated[list[Toleration], Field(max_length=32)] = []
     """Taints that the pods tolerate. The taint named like the GPU resource is always tolerated."""
-    affinity: (
-        Annotated[dict[str, Any], Field(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})] | None
-    ) = None
+    affinity: Affinity | None = None
     """Kubernetes affinity, passed through."""
     image_pull_secrets: Annotated[list[ObjectName], Field(max_length=16)] = []
     """Secrets for the image's registry."""
