@@ -172,10 +172,16 @@ def _killed(place: Place) -> None:
     place.create_namespace()
 
 
+def _losing(place: Place) -> None:
+    place.create_namespace()
+    place.apply_model("loses", engine(hub(TARGET)))
+
+
 CASTS: Mapping[str, Cast] = {
     "test_serving": Cast("serving", _examples),
     "test_refusals": Cast("refused", _refused),
     "test_claims": Cast("claims", _claims),
     "test_update": Cast("updated", _updated),
     "test_restart": Cast("killed", _killed),
+    "test_lost_content": Cast("losing", _losing),
 }

@@ -8,6 +8,7 @@ import urllib.request
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from testbed.cluster.images import BUSYBOX_IMAGE
 from testbed.demo.models import condition, describe, is_current, serves
 from testbed.demo.objects import Objects
 from testbed.demo.prompt import ask
@@ -93,6 +94,27 @@ class Place:
     def serving_pod(self, name: str) -> Json:
         (pod,) = self.objects().serving_pods(name)
         return pod
+
+    def serving_pod_name(self, name: str) -> str:
+        return f"pod/{self.serving_pod(name)['metadata']['name']}"
+
+    def remove_from_store(self, directory: str, *, claim: str = "specdec-store") -> None:
+        """Remove a directory of the store, as somebody who tidies up would."""
+        container = {
+            "name": "remove",
+            "image": BUSYBOX_IMAGE,
+            "command": ["rm", "-rf", f"/store/{directory}"],
+            "volumeMounts": [{"name": "store", "mountPath": "/store"}],
+            "securityContext": {"runAsUser": 0},
+        }
+        spec = {
+            "restartPolicy": "Never",
+            "containers": [container],
+            "volumes": [{"name": "store", "persistentVolumeClaim": {"claimName": claim}}],
+        }
+        self.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "remove"}, "spec": spec})
+        self.kubectl("wait", "pod/remove", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s")
+        self.kubectl("delete", "pod/remove", "--wait=true")
 
     def log(self, name: str) -> str:
         return self.kubectl("logs", self.serving_pod(name)["metadata"]["name"], "--container=server", "--tail=-1")

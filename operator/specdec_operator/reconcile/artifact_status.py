@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from specdec_operator.api.v1alpha1.model_artifact import ModelArtifactStatus, ModelFacts
 from specdec_operator.reconcile.context import timestamp
+from specdec_operator.resources.labels import DOUBTED_AT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.model_artifact import ModelArtifact
 
 VANISHED = "JobVanished"
+DOUBTED = "ContentDoubted"
 NOT_PUBLISHED = "EngineNotPublished"
 _FIRST_DELAY = timedelta(seconds=5)
 _LONGEST_DELAY = timedelta(minutes=10)
@@ -38,10 +40,24 @@ class Failure:
 
 
 def started_over(artifact: ModelArtifact, *, claim_uid: str, retry: str) -> ModelArtifactStatus:
-    """The status to go on from: a fresh one if the claim is another, or if a retry was asked for after a failure."""
+    """The status to go on from.
+
+    A fresh one if the claim is another, or if a retry was asked for after a failure; back to looking if a serving pod
+    did not find the content after it was last seen.
+    """
     status = artifact.status
     if status.claim_uid and claim_uid and status.claim_uid != claim_uid:
         return ModelArtifactStatus(retry=retry, claim_uid=claim_uid, attempts=status.attempts)
+    if status.state == "Ready" and artifact.metadata.annotations.get(DOUBTED_AT, "") > status.ready_at:
+        return status.model_copy(
+            update={
+                "state": "Pending",
+                "reason": DOUBTED,
+                "message": "a serving pod did not find the content; looking, and making it again if it is gone",
+                "verify_next": True,
+                "job": "",
+            }
+        )
     if retry and retry != status.retry:
         if status.state == "Failed":
             return ModelArtifactStatus(retry=retry, claim_uid=claim_uid, attempts=status.attempts)

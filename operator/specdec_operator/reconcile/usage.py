@@ -13,15 +13,17 @@ from specdec_operator.cluster.resources import MODEL_ARTIFACTS
 from specdec_operator.planning.keys import content_key, short
 from specdec_operator.reconcile.halt import Halt
 from specdec_operator.resources.artifacts import model_artifact
-from specdec_operator.resources.labels import FAILED_WAYS, OPERATOR, RETRY, SELECTOR, retry_by
+from specdec_operator.resources.labels import DOUBTED_AT, FAILED_WAYS, OPERATOR, RETRY, SELECTOR, retry_by
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from specdec_operator.api.v1alpha1.metadata import ObjectMeta
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel
     from specdec_operator.cluster.api import JsonObject
     from specdec_operator.planning.acquire import ArtifactRequest
     from specdec_operator.reconcile.context import Context
+    from specdec_operator.reconcile.lost_content import Lost
 
 _KEPT_WAYS = 256
 
@@ -38,6 +40,7 @@ class Usage:
             "metadata": {"name": model.metadata.name, "uid": model.metadata.uid},
         }
         self._used: dict[str, ArtifactStatus] = {}
+        self._held: list[ModelArtifact] = []
 
     @property
     def artifacts(self) -> list[ArtifactStatus]:
@@ -50,6 +53,7 @@ class Usage:
         for request in requests:
             artifact = await self._hold(request)
             held[request.role] = artifact
+            self._held.append(artifact)
             self._used[request.role] = ArtifactStatus(
                 role=request.role,
                 kind=request.spec.type,
@@ -60,6 +64,13 @@ class Usage:
                 reason=artifact.status.reason,
             )
         return held
+
+    async def doubt(self, lost: Lost) -> None:
+        """Have the artifacts looked at again that a pod did not find after they were last seen."""
+        for artifact in self._held:
+            seen = artifact.spec.type == lost.kind and artifact.status.state == "Ready"
+            if seen and artifact.status.ready_at < lost.at:
+                await self._annotate(artifact.metadata, {DOUBTED_AT: lost.at})
 
     async def release_others(self, keep: Collection[str] = ()) -> None:
         """Let go of artifacts that this model owns and no longer uses; the last owner's leave removes one.
@@ -130,13 +141,15 @@ class Usage:
         document = await add_owner(self._context.api, MODEL_ARTIFACTS, document, owner=self._owner)
         if not self._asks_again(document):
             return document
-        metadata = document["metadata"]
         asked = {retry_by(self._model.metadata.name): self._model.metadata.annotations[RETRY]}
+        return await self._annotate(ModelArtifact.model_validate(document).metadata, asked)
+
+    async def _annotate(self, metadata: ObjectMeta, annotations: dict[str, str]) -> JsonObject:
         return await self._context.api.patch_merge(
             MODEL_ARTIFACTS,
-            namespace=metadata["namespace"],
-            name=metadata["name"],
-            patch={"metadata": {"annotations": asked, "resourceVersion": metadata["resourceVersion"]}},
+            namespace=metadata.namespace,
+            name=metadata.name,
+            patch={"metadata": {"annotations": annotations, "resourceVersion": metadata.resource_version}},
         )
 
     async def _leave(self, document: JsonObject) -> None:

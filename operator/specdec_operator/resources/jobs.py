@@ -113,7 +113,8 @@ def _work(artifact: ModelArtifact, *, verify: bool) -> _Work:
     if spec.fetch:
         document = inputs.FetchInput(
             repository=spec.fetch.repository,
-            revision=spec.fetch.revision,
+            # Fetched again after a loss, a moving revision stays what it was.
+            revision=(artifact.status.facts.commit if artifact.status.facts else "") or spec.fetch.revision,
             endpoint=spec.fetch.endpoint,
             store=STORE,
             directory=spec.fetch.directory,

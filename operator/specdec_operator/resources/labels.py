@@ -25,6 +25,9 @@ RESTART = "specdec.dev/restart"
 RETRY_BY = "retry.specdec.dev/"
 """On a ModelArtifact: the prefix under which each model that uses it leaves its own `specdec.dev/retry`."""
 
+DOUBTED_AT = "specdec.dev/doubted-at"
+"""On a ModelArtifact: when a serving pod last did not find the content that is said to be there."""
+
 FAILED_WAYS = "specdec.dev/failed-ways"
 """On a ModelArtifact: hashes of the specs that failed before this one, so that each is tried once."""
 

@@ -8,6 +8,7 @@ import pytest
 from specdec_operator.api.v1alpha1.model_artifact import ModelArtifact, ModelArtifactStatus
 from specdec_operator.reconcile import artifact_status as statuses
 from specdec_operator.reconcile.artifact_status import Failure
+from specdec_operator.resources.labels import DOUBTED_AT
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MAY_PASS = Failure(reason="HubUnreachable", message="no route", terminal=False)
@@ -208,3 +209,18 @@ def test_a_time_that_is_past_needs_no_wait() -> None:
 
 def test_no_time_needs_no_wait() -> None:
     assert statuses.seconds_until("", NOW) == 0
+
+
+def doubted(at: str, *, ready_at: str = "2026-01-01T00:00:00Z") -> ModelArtifactStatus:
+    there = artifact("build", state="Ready", attempts=1, readyAt=ready_at, retry="")
+    metadata = there.metadata.model_copy(update={"annotations": {DOUBTED_AT: at}})
+    return statuses.started_over(there.model_copy(update={"metadata": metadata}), claim_uid="", retry="")
+
+
+def test_content_that_a_pod_did_not_find_is_looked_for_again() -> None:
+    again = doubted("2026-01-01T00:00:09Z")
+    assert (again.state, again.reason, again.verify_next) == ("Pending", "ContentDoubted", True)
+
+
+def test_a_doubt_from_before_the_content_was_last_seen_is_settled() -> None:
+    assert doubted("2025-12-31T23:59:59Z").state == "Ready"
