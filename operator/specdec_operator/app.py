@@ -84,7 +84,7 @@ async def run_operator(surroundings: Surroundings) -> None:
         lease = _lease(surroundings.configuration)
         elector = LeaseElector(unfenced, lease, observe=metrics.leader)
         api = HttpKubernetesApi(session, server, may_write=elector.may_write, observe=metrics.request)
-        operator = _Operator(surroundings, queue=queue, api=api)
+        operator = _Operator(surroundings, queue=queue, api=api, health=health)
         await _reach(unfenced, lease)
         # One that waits for the lease is ready too: a rolling update starts the new process before the old one ends.
         health.set_ready()
@@ -121,11 +121,12 @@ def _lease(configuration: OperatorConfiguration) -> LeaseSettings:
 class _Operator:
     """The part that runs while this process leads."""
 
-    def __init__(self, surroundings: Surroundings, *, queue: WorkQueue, api: HttpKubernetesApi) -> None:
+    def __init__(self, surroundings: Surroundings, *, queue: WorkQueue, api: HttpKubernetesApi, health: Health) -> None:
         configuration = surroundings.configuration
         self._surroundings = surroundings
         self._queue = queue
         self._api = api
+        self._health = health
         context = Context(
             api=api,
             events=EventRecorder(api, controller="specdec.dev/operator", instance=configuration.instance),
@@ -167,7 +168,9 @@ class _Operator:
     async def _watch(self) -> None:
         configuration = self._surroundings.configuration
         namespace = configuration.namespaces[0] if configuration.namespaces else None
-        await until_served(self._api, namespace=namespace, stop=self._surroundings.stop)
+        await until_served(
+            self._api, namespace=namespace, stop=self._surroundings.stop, missing_changed=self._health.set_missing
+        )
         await kopf.operator(
             registry=informer_registry(self._queue, login=login_handler(self._surroundings.credentials)),
             settings=informer_settings(watch_list=False),

@@ -28,6 +28,14 @@ async def test_a_process_is_ready_once_the_api_server_answered() -> None:
     assert await answer(health, "/readyz") == (200, "ok")
 
 
+async def test_a_leader_that_waits_for_its_kinds_is_not_ready_and_says_why() -> None:
+    health = Health(oldest_wait=lambda: 0)
+    health.set_ready()
+    health.set_missing("the API server does not serve x: apply the crds/")
+
+    assert await answer(health, "/readyz") == (503, "the API server does not serve x: apply the crds/")
+
+
 async def test_a_process_whose_keys_are_served_is_alive() -> None:
     assert await answer(Health(oldest_wait=lambda: STUCK_SECONDS), "/healthz") == (200, "ok")
 

@@ -11,6 +11,8 @@ from specdec_operator.cluster.errors import NotFound
 from specdec_operator.cluster.resources import MODEL_ARTIFACTS, SPECULATIVE_MODELS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from specdec_operator.cluster.api import KubernetesApi
     from specdec_operator.cluster.resources import ResourceType
 
@@ -19,25 +21,41 @@ LOOK_AGAIN_SECONDS = 3.0
 _log = logging.getLogger(__name__)
 
 
-async def until_served(api: KubernetesApi, *, namespace: str | None, stop: asyncio.Event) -> None:
+async def until_served(
+    api: KubernetesApi, *, namespace: str | None, stop: asyncio.Event, missing_changed: Callable[[str], None]
+) -> None:
     """Return once both kinds are served, or when asked to stop.
 
     Args:
         namespace: One that may be listed; None for all of them.
+        missing_changed: Told why nothing can be done yet, with the remedy; empty once that is over.
     """
-    waited = False
+    waited, told = False, ""
     while not stop.is_set():
         missing = [r for r in (SPECULATIVE_MODELS, MODEL_ARTIFACTS) if not await _is_served(api, r, namespace)]
         if not missing and not waited:
-            return
+            break
         # A kind that has just come may not be in the API server's discovery yet, which is where kopf looks.
         waited = bool(missing)
-        if missing:
-            names = ", ".join(resource.qualified_name for resource in missing)
-            _log.warning("the API server does not serve %s: apply the crds/ of this operator's release", names)
+        said = _said(missing)
+        if said and said != told:
+            _log.warning("%s", said)
+            missing_changed(said)
+            told = said
         with suppress(TimeoutError):
             async with asyncio.timeout(LOOK_AGAIN_SECONDS):
                 await stop.wait()
+    missing_changed("")
+
+
+def _said(missing: Sequence[ResourceType]) -> str:
+    if not missing:
+        return ""
+    names = ", ".join(resource.qualified_name for resource in missing)
+    return (
+        f"the API server does not serve {names}: apply the crds/ of this operator's release "
+        "(kubectl apply --server-side -f crds/)"
+    )
 
 
 async def _is_served(api: KubernetesApi, resource: ResourceType, namespace: str | None) -> bool:

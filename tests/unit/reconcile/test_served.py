@@ -28,11 +28,18 @@ class Server:
         return []
 
 
-def wait(server: Server, *, stop: asyncio.Event | None = None, namespace: str | None = None) -> float:
+def wait(
+    server: Server, *, stop: asyncio.Event | None = None, namespace: str | None = None, said: list[str] | None = None
+) -> float:
     """Return the second at which the wait was over."""
 
     async def until() -> float:
-        await until_served(cast("KubernetesApi", server), namespace=namespace, stop=stop or asyncio.Event())
+        await until_served(
+            cast("KubernetesApi", server),
+            namespace=namespace,
+            stop=stop or asyncio.Event(),
+            missing_changed=(said if said is not None else []).append,
+        )
         return virtual_now()
 
     return run_in_virtual_time(until())
@@ -49,6 +56,18 @@ def test_kinds_that_come_later_are_noticed() -> None:
 def test_a_kind_that_is_missing_is_named_with_the_remedy(caplog: pytest.LogCaptureFixture) -> None:
     wait(Server(after=1))
     assert "modelartifacts.specdec.dev: apply the crds/" in caplog.text
+
+
+def test_what_is_missing_is_said_once_and_taken_back(caplog: pytest.LogCaptureFixture) -> None:
+    said: list[str] = []
+    wait(Server(after=60), said=said)
+    assert (len(caplog.records), len(said), said[-1]) == (1, 2, "")
+
+
+def test_the_remedy_is_a_command() -> None:
+    said: list[str] = []
+    wait(Server(after=1), said=said)
+    assert "kubectl apply --server-side -f crds/" in said[0]
 
 
 def test_a_stop_ends_the_wait() -> None:

@@ -1,0 +1,64 @@
+"""An operator that comes before its CRDs says so, and works once they are there."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import aiohttp
+import pytest
+import yaml
+
+from testbed.cluster import ClusterOptions, KwokNodes, running_cluster
+from testbed.operator.in_process import InProcessOperator
+from testbed.operator.install import CRDS, install, operator_kubeconfig, rights
+from tests.integration.scene import baseline, configuration, stage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from testbed.cluster import Cluster, Progress
+
+pytestmark = [pytest.mark.controlplane, pytest.mark.asyncio]
+
+SECONDS = 30.0
+
+
+@pytest.fixture
+def bare_cluster(progress: Progress) -> Iterator[Cluster]:
+    """A cluster with the operator's rights, and without its CRDs."""
+    nodes = KwokNodes(count=1, gpus=8, product="NVIDIA-H100-80GB-HBM3")
+    with running_cluster(ClusterOptions(kwok_nodes=nodes), progress=progress) as running:
+        running.kubectl("apply", "--server-side", "--filename=-", stdin=yaml.safe_dump_all(rights()))
+        yield running
+
+
+async def test_an_operator_that_starts_before_its_crds_is_not_ready_until_they_come(bare_cluster: Cluster) -> None:
+    async with stage(bare_cluster) as made:
+        operator = InProcessOperator(configuration(), operator_kubeconfig(bare_cluster), made.prover)
+        starting = asyncio.create_task(operator.start())
+        try:
+            said = await until_said(operator, "does not serve")
+            assert f"kubectl apply --server-side -f {CRDS.name}/" in said
+            install(bare_cluster)
+            await starting
+            scene = await made.scene("before-crds")
+            await scene.apply("base", baseline())
+            await scene.until_ready("base")
+        finally:
+            starting.cancel()
+            await operator.stop()
+
+
+async def until_said(operator: InProcessOperator, part: str) -> str:
+    """Wait until /readyz refuses with words that hold a part; return them."""
+    async with asyncio.timeout(SECONDS):
+        while True:
+            try:
+                async with aiohttp.ClientSession() as session, session.get(f"{operator.url}/readyz") as response:
+                    text = await response.text()
+                    if response.status == 503 and part in text:
+                        return text
+            except aiohttp.ClientError:
+                pass
+            await asyncio.sleep(0.2)
