@@ -86,12 +86,15 @@ def diagnose_text(text: str, *, about: str) -> Diagnosis | None:
 
 
 def program_failure(pod: JsonObject) -> Failed | None:
-    """What a pod's own program said when it failed, or None if it did not run or said nothing."""
+    """What a pod's own program said when it failed, or None if it did not run or said nothing.
+
+    The last run counts only while the next one is waited for: one that runs, or has ended well, may have been mended.
+    """
     for status in _statuses(pod):
-        for state in (status.get("state") or {}, status.get("lastState") or {}):
-            ended = state.get("terminated")
-            if ended and ended.get("exitCode") != 0:
-                return _outcome(ended)
+        state = status.get("state") or {}
+        ended = (status.get("lastState") or {}).get("terminated") if "waiting" in state else state.get("terminated")
+        if ended and ended.get("exitCode") != 0:
+            return _outcome(ended)
     return None
 
 

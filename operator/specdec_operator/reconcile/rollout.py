@@ -182,7 +182,8 @@ class Rollout:
             deadline_exceeded=current and _deadline_exceeded(status),
         )
 
-    async def _trouble(self, live: JsonObject, pods: list[JsonObject]) -> Diagnosis | None:
+    async def _trouble(self, live: JsonObject, all_pods: list[JsonObject]) -> Diagnosis | None:
+        pods = [pod for pod in all_pods if not _is_leaving(pod)]
         for pod in pods:
             if found := diagnose_pod(pod):
                 return found
@@ -253,6 +254,11 @@ class Rollout:
             return Halt("Available", "PredecessorLeaving", leaving, requeue_after=_GARBAGE_SECONDS)
         message = f"{taken}. It is left alone"
         return Halt("Accepted", "NameConflict", message, terminal=True, requeue_after=_LOOK_AGAIN_SECONDS)
+
+
+def _is_leaving(pod: JsonObject) -> bool:
+    """Whether another pod takes a pod's place: it is being deleted, or was evicted."""
+    return "deletionTimestamp" in pod["metadata"] or pod.get("status", {}).get("phase") == "Failed"
 
 
 def _deadline_exceeded(status: JsonObject) -> bool:

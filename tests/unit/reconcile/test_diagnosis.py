@@ -50,6 +50,12 @@ def test_a_restarted_programs_last_words_are_read_too() -> None:
     assert found.reason == "DriverTooOld"
 
 
+@pytest.mark.parametrize("state", [{"running": {}}, {"terminated": {"exitCode": 0}}], ids=["runs", "ended well"])
+def test_the_last_words_of_a_program_that_was_mended_do_not_count(state: Any) -> None:
+    last = {"terminated": {"exitCode": 3, "message": encode(DRIVER)}}
+    assert diagnose_pod(pod(init=[{"name": "check", "state": state, "lastState": last}])) is None
+
+
 def test_a_program_that_ended_well_did_not_fail() -> None:
     assert program_failure(pod(init=[ended(encode(Succeeded({})), code=0)])) is None
 

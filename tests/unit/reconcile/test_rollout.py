@@ -1,0 +1,81 @@
+"""The serving side as recorded objects show it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from specdec_operator.api.v1alpha1.speculative_model import parse
+from specdec_operator.pod.termination import Failed, encode
+from specdec_operator.reconcile.rollout import Rollout
+
+if TYPE_CHECKING:
+    from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel
+    from specdec_operator.reconcile.context import Context
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+DRIVER = Failed("DriverTooOld", "the driver is 535", terminal=True)
+FAILING = {"name": "check", "state": {"terminated": {"exitCode": 3, "message": encode(DRIVER)}}}
+
+
+class Api:
+    """Answers with a model's Deployment, Service and pods."""
+
+    def __init__(self, *pods: dict[str, Any], exceeded: bool = False) -> None:
+        self.pods = list(pods)
+        self.exceeded = exceeded
+
+    async def get(self, resource: Any, **_: Any) -> dict[str, Any]:
+        if resource.plural == "services":
+            return {"metadata": {"uid": "s"}, "spec": {"clusterIP": "10.0.0.1"}}
+        reason = "ProgressDeadlineExceeded" if self.exceeded else "ReplicaSetUpdated"
+        owner = {"kind": "SpeculativeModel", "name": "m", "uid": "u", "controller": True}
+        return {
+            "metadata": {"uid": "d", "generation": 1, "ownerReferences": [owner]},
+            "spec": {
+                "replicas": 1,
+                "selector": {"matchLabels": {"a": "b"}},
+                "template": {"metadata": {"labels": {"specdec.dev/revision": "m-1"}}},
+            },
+            "status": {"observedGeneration": 1, "conditions": [{"type": "Progressing", "reason": reason}]},
+        }
+
+    async def list(self, resource: Any, **_: Any) -> list[dict[str, Any]]:
+        return self.pods if resource.plural == "pods" else []
+
+
+def pod(*, init: Any = None, phase: str = "Pending", **metadata: Any) -> dict[str, Any]:
+    labels = {"specdec.dev/revision": "m-1"}
+    status = {"phase": phase, "initContainerStatuses": [init] if init else []}
+    return {"metadata": {"name": "p", "uid": "p", "labels": labels, **metadata}, "status": status}
+
+
+def model() -> SpeculativeModel:
+    source = {"source": {"huggingFace": {"repository": "a/b"}}}
+    spec = {"target": source, "speculation": {"method": "None"}}
+    return parse({"metadata": {"name": "m", "namespace": "n", "uid": "u"}, "spec": spec})
+
+
+def rollout(api: Api) -> Rollout:
+    return Rollout(cast("Context", SimpleNamespace(api=api, now=lambda: NOW)), model())
+
+
+async def test_a_pod_that_failed_its_check_is_trouble() -> None:
+    serving = await rollout(Api(pod(init=FAILING))).observed()
+    assert serving
+    assert serving.trouble
+    assert serving.trouble.reason == "DriverTooOld"
+
+
+@pytest.mark.parametrize(
+    "leaving",
+    [pod(init=FAILING, deletionTimestamp="2026-01-01T00:00:00Z"), pod(init=FAILING, phase="Failed")],
+    ids=["deleted", "evicted"],
+)
+async def test_a_pod_whose_place_another_takes_is_no_trouble(leaving: dict[str, Any]) -> None:
+    serving = await rollout(Api(leaving, pod())).observed()
+    assert serving
+    assert serving.trouble is None
