@@ -24,9 +24,8 @@ from specdec_operator.cluster.resources import (
 from specdec_operator.reconcile.diagnosis import Diagnosis, diagnose_events, diagnose_pod
 from specdec_operator.reconcile.halt import Halt
 from specdec_operator.reconcile.lost_content import KINDS as LOST_KINDS
-from specdec_operator.resources.labels import REVISION, model_labels, serving_name
-from specdec_operator.resources.programs import config_map
-from specdec_operator.resources.serving import Revision, controller_revision, stored_revision
+from specdec_operator.resources.labels import MODEL, REVISION, serving_name
+from specdec_operator.resources.serving import Revision, controller_revision, revision_files, stored_revision
 from specdec_operator.resources.workload import deployment, service
 
 if TYPE_CHECKING:
@@ -88,21 +87,7 @@ class Rollout:
             CONTROLLER_REVISIONS, controller_revision(self._model, revision, number=number), live=live
         )
         kept = stored_revision(document)
-        owner = {
-            "apiVersion": "apps/v1",
-            "kind": "ControllerRevision",
-            "name": kept.name,
-            "uid": document["metadata"]["uid"],
-            "controller": True,
-            "blockOwnerDeletion": False,
-        }
-        files = config_map(
-            prefix=kept.name,
-            namespace=self._model.metadata.namespace,
-            labels=model_labels(self._model.metadata.name, "revision"),
-            owner=owner,
-            data=kept.data,
-        )
+        files = revision_files(self._model, kept, uid=document["metadata"]["uid"])
         there = await self._get(CONFIG_MAPS, files["metadata"]["name"])
         await self._create(CONFIG_MAPS, files, owner_uid=document["metadata"]["uid"], live=there)
         return kept
@@ -194,7 +179,7 @@ class Rollout:
         replica_sets = await self._context.api.list(
             REPLICA_SETS,
             namespace=self._model.metadata.namespace,
-            label_selector=f"specdec.dev/model={self._model.metadata.name}",
+            label_selector=f"{MODEL}={self._model.metadata.name}",
         )
         uid = live["metadata"]["uid"]
         owned = [r for r in replica_sets if any(o["uid"] == uid for o in r["metadata"].get("ownerReferences", []))]
@@ -210,7 +195,7 @@ class Rollout:
         found = await self._context.api.list(
             CONTROLLER_REVISIONS,
             namespace=self._model.metadata.namespace,
-            label_selector=f"specdec.dev/model={self._model.metadata.name}",
+            label_selector=f"{MODEL}={self._model.metadata.name}",
         )
         return [document for document in found if self._is_mine(document)]
 
