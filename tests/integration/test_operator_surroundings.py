@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
+from specdec_operator.cluster.errors import AlreadyExists
 from specdec_operator.cluster.resources import (
     DEPLOYMENTS,
     LEASES,
@@ -28,7 +30,7 @@ QUOTAS = ResourceType("", "v1", "resourcequotas", "ResourceQuota")
 DEFINITIONS = ResourceType(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
 )
-OTHER = "specdec-system/another-operator"
+OTHER = "another-system/another-operator"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -167,6 +169,9 @@ async def _other_operator(scene: Scene, *, renewed: datetime) -> None:
         "leaseDurationSeconds": 3600,
         "renewTime": renewed.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
     }
+    with contextlib.suppress(AlreadyExists):
+        metadata = {"name": namespace}
+        await scene.api.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
     body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": spec}
     await scene.api.apply(LEASES, {**body, "metadata": {"namespace": namespace, "name": name}}, force=True)
 
