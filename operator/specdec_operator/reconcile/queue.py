@@ -7,6 +7,7 @@ is kept: a run reads the live state, so it doesn't matter how many changes led t
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
 from dataclasses import dataclass
@@ -63,9 +64,9 @@ class Backoff:
     maximum: float = 300.0
     spread: float = 0.5
 
-    def delay(self, *, failures: int, random_share: float) -> float:
+    def delay(self, *, failures: int, random_share: float, at_most: float = math.inf) -> float:
         """Return the seconds to wait after so many failures in a row; random_share is from 0 to 1."""
-        full = min(self.initial * 2.0 ** min(failures - 1, MAXIMUM_DOUBLINGS), self.maximum)
+        full = min(self.initial * 2.0 ** min(failures - 1, MAXIMUM_DOUBLINGS), self.maximum, at_most)
         return full * (1 - self.spread * random_share)
 
 
@@ -204,11 +205,11 @@ class WorkQueue:
         """Say that a key's run succeeded: its next failure starts with the first delay again."""
         self._failures.pop(key, None)
 
-    def retry(self, key: Key) -> float:
-        """Have a failed key run again after its backoff; return the delay in seconds."""
+    def retry(self, key: Key, *, at_most: float = math.inf) -> float:
+        """Have a failed key run again after its backoff, or after so many seconds at most; return the delay."""
         failures = self._failures.get(key, 0) + 1
         self._failures[key] = failures
-        delay = self._backoff.delay(failures=failures, random_share=self._jitter())
+        delay = self._backoff.delay(failures=failures, random_share=self._jitter(), at_most=at_most)
         self.observer.retried(key, delay=delay)
         self.add_after(key, delay)
         return delay

@@ -59,6 +59,8 @@ class Resync:
                 await self.once()
             except ClusterError as error:
                 _log.warning("resync failed: %s", error)
+            except Exception:  # noqa: BLE001 - the task boundary: one failed round must not end the resync
+                _log.exception("resync failed")
 
     async def once(self) -> None:
         """Add every object now."""

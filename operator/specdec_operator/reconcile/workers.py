@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 Reconcile = Callable[[Key], Awaitable[Result]]
 
+_CONFLICT_SECONDS = 2.0
+"""Another read is all that a conflict needs, however often somebody else was faster."""
 _log = logging.getLogger(__name__)
 
 
@@ -53,7 +55,7 @@ async def _run(queue: WorkQueue, reconcile: Reconcile, key: Key) -> Outcome:
     try:
         result = await reconcile(key)
     except Conflict as error:
-        delay = queue.retry(key)
+        delay = queue.retry(key, at_most=_CONFLICT_SECONDS)
         _log.info("somebody else was faster: %s", error, extra={**_fields(key), "retry_seconds": delay})
         return "error"
     except ClusterError as error:

@@ -114,9 +114,15 @@ async def added_once(queue: WorkQueue) -> None:
 
 
 def test_a_failing_key_returns_with_growing_delays_until_it_succeeds() -> None:
-    runs = Runs(RuntimeError("1"), RuntimeError("2"), Conflict(status=409), seconds=0.0)
+    runs = Runs(RuntimeError("1"), RuntimeError("2"), ServerUnavailable(status=503), seconds=0.0)
     play(runs, added_once)
     assert runs.times == [0.0, 1.0, 3.0, 7.0]
+
+
+def test_a_conflict_returns_soon_however_often_it_comes() -> None:
+    runs = Runs(*[Conflict(status=409)] * 5, seconds=0.0)
+    play(runs, added_once)
+    assert runs.times == [0.0, 1.0, 3.0, 5.0, 7.0, 9.0]
 
 
 def test_a_failing_key_does_not_stop_others() -> None:
