@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from specdec_operator.api.v1alpha1.model_artifact import FetchInput, InspectInput, ModelArtifactSpec, MountedModel
 from specdec_operator.api.v1alpha1.pod import Toleration
+from specdec_operator.api.v1alpha1.status import Pin
 from specdec_operator.planning.keys import content_key, short
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from specdec_operator.api.configuration import OperatorConfiguration
     from specdec_operator.api.v1alpha1.pod import Pod
     from specdec_operator.api.v1alpha1.source import HuggingFaceSource, ModelSource
@@ -40,19 +43,68 @@ def acquire(
     resolution: Resolution,
     *,
     configuration: OperatorConfiguration,
+    pins: Sequence[Pin] = (),
     refresh: str = "",
 ) -> tuple[ArtifactRequest, ...]:
     """The models to fetch or inspect, target first.
 
     Args:
+        pins: What status keeps: a moving revision that was resolved once is asked for by its commit from then on.
         refresh: The value of the annotation `specdec.dev/refresh`; a new one asks for moving revisions anew.
     """
     pod = job_pod(spec, resolution)
     models = [("target", spec.target.source)] + ([("draft", spec.draft.source)] if spec.draft else [])
-    return tuple(
+    requests = (
         _request(role, source, pod=pod, resolution=resolution, configuration=configuration, refresh=refresh)
         for role, source in models
     )
+    return tuple(_at_pinned_commit(request, pins) for request in requests)
+
+
+def commit_pins(
+    requests: Sequence[ArtifactRequest], pins: Sequence[Pin], *, commits: Mapping[str, str]
+) -> tuple[Pin, ...]:
+    """The pins of moving revisions: those kept that still apply, and new ones for commits that were found.
+
+    Args:
+        pins: What status keeps.
+        commits: Commit per role, as far as models are fetched.
+    """
+    found = (_kept(request, pins) or _new_pin(request, commits.get(request.role, "")) for request in requests)
+    return tuple(pin for pin in found if pin)
+
+
+def _at_pinned_commit(request: ArtifactRequest, pins: Sequence[Pin]) -> ArtifactRequest:
+    pin, fetch = _kept(request, pins), request.spec.fetch
+    if pin is None or fetch is None:
+        return request
+    pinned = fetch.model_copy(update={"revision": pin.value})
+    return replace(request, spec=request.spec.model_copy(update={"fetch": pinned}))
+
+
+def _kept(request: ArtifactRequest, pins: Sequence[Pin]) -> Pin | None:
+    wanted = (_pin_name(request), _pin_governor(request))
+    return next((pin for pin in pins if (pin.name, pin.governed_by) == wanted), None)
+
+
+def _new_pin(request: ArtifactRequest, commit: str) -> Pin | None:
+    fetch = request.spec.fetch
+    if fetch is None or not commit or commit == fetch.revision:
+        return None
+    return Pin(
+        name=_pin_name(request),
+        value=commit,
+        reason=f"the commit of {fetch.revision} when it was fetched",
+        governed_by=_pin_governor(request),
+    )
+
+
+def _pin_name(request: ArtifactRequest) -> str:
+    return f"{request.role}.source.huggingFace.revision"
+
+
+def _pin_governor(request: ArtifactRequest) -> str:
+    return content_key({"artifact": request.name})
 
 
 def placed_pod(spec: SpeculativeModelSpec, resolution: Resolution) -> Pod:

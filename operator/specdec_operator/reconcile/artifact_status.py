@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from specdec_operator.api.v1alpha1.model_artifact import ModelArtifactStatus, ModelFacts
 from specdec_operator.reconcile.context import timestamp
+from specdec_operator.resources import jobs
 from specdec_operator.resources.labels import DOUBTED_AT
 
 if TYPE_CHECKING:
@@ -74,8 +75,7 @@ def at_work(artifact: ModelArtifact, *, verify: bool) -> str:
 
 def job_name(artifact: ModelArtifact, status: ModelArtifactStatus) -> str:
     """The name of the next attempt's Job: the same until the attempt is counted."""
-    suffix = "-verify" if verifies(artifact, status) else ""
-    return f"{artifact.metadata.name}-{status.attempts + 1}{suffix}"
+    return jobs.job_name(artifact.metadata.name, attempt=status.attempts + 1, verify=verifies(artifact, status))
 
 
 def verifies(artifact: ModelArtifact, status: ModelArtifactStatus) -> bool:

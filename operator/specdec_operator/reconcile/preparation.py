@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from specdec_operator.api.v1alpha1.status import Pin
 from specdec_operator.cluster.errors import AlreadyExists, NotFound
 from specdec_operator.cluster.resources import PERSISTENT_VOLUME_CLAIMS
-from specdec_operator.planning.acquire import acquire
+from specdec_operator.planning.acquire import acquire, commit_pins
 from specdec_operator.planning.admission import admit
 from specdec_operator.planning.engines import plan_engines
-from specdec_operator.planning.keys import content_key
 from specdec_operator.planning.pair import check_pair
 from specdec_operator.planning.plan import plan_serving
 from specdec_operator.planning.refusal import Refused
@@ -22,11 +20,11 @@ from specdec_operator.resources.serving import render_revision
 from specdec_operator.resources.workload import store_claim
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from specdec_operator.api.v1alpha1.model_artifact import ModelArtifact, ModelFacts
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel
-    from specdec_operator.api.v1alpha1.status import ConditionType
+    from specdec_operator.api.v1alpha1.status import ConditionType, Pin
     from specdec_operator.planning.acquire import ArtifactRequest
     from specdec_operator.planning.plan import ServingPlan
     from specdec_operator.planning.resolution import Resolution
@@ -73,8 +71,10 @@ class Preparation:
             self._model.spec,
             resolution,
             configuration=self._context.configuration,
+            pins=self._model.status.pins,
             refresh=self._model.metadata.annotations.get(REFRESH, ""),
         )
+        self._keep_commits(models, commits={})
         facts = await self._facts(models)
         self._pair(facts)
         engines = self._plan_engines(resolution, facts, models)
@@ -129,22 +129,14 @@ class Preparation:
     async def _facts(self, models: Sequence[ArtifactRequest]) -> dict[str, ModelFacts]:
         artifacts = await self._ready(models, condition="ModelsCached")
         facts = {role: artifact.status.facts for role, artifact in artifacts.items() if artifact.status.facts}
-        self.pins = (*self.pins, *self._commits(models, facts))
+        self._keep_commits(models, commits={role: fact.commit for role, fact in facts.items()})
         held = ", ".join(f"{role} {fact.architecture}" for role, fact in facts.items())
         self._conditions.set("ModelsCached", "True", "Cached", held)
         return facts
 
-    def _commits(self, models: Sequence[ArtifactRequest], facts: dict[str, ModelFacts]) -> list[Pin]:
-        return [
-            Pin(
-                name=f"{model.role}.source.huggingFace.revision",
-                value=facts[model.role].commit,
-                reason=f"the commit of {model.spec.fetch.revision} when it was fetched",
-                governed_by=content_key({"artifact": model.name}),
-            )
-            for model in models
-            if model.spec.fetch and facts[model.role].commit != model.spec.fetch.revision
-        ]
+    def _keep_commits(self, models: Sequence[ArtifactRequest], *, commits: Mapping[str, str]) -> None:
+        resolved = self.resolution.pins if self.resolution else ()
+        self.pins = (*resolved, *commit_pins(models, self._model.status.pins, commits=commits))
 
     def _pair(self, facts: dict[str, ModelFacts]) -> None:
         try:

@@ -110,7 +110,7 @@ class Usage:
         made in its own former way, what failed in ways other than its own, or what it is asked to try again.
         """
         artifact = ModelArtifact.model_validate(document)
-        if artifact.status.state == "Ready" or artifact.spec == request.spec:
+        if artifact.status.state == "Ready" or _way(artifact.spec) == _way(request.spec):
             return False
         if self._former_way(request.name) == _way(artifact.spec) != _way(request.spec):
             return True
@@ -189,8 +189,8 @@ def _check_same(document: JsonObject, request: ArtifactRequest) -> None:
 
 
 def _way(spec: ModelArtifactSpec) -> str:
-    """The hash of how content is made."""
-    return short(content_key(spec.model_dump(by_alias=True, exclude_none=True, mode="json")))
+    """The hash of how content is made; which commit a moving revision was resolved to is a matter of what, not how."""
+    return short(content_key(spec.model_dump(by_alias=True, exclude_none=True, exclude={"fetch": {"revision"}})))
 
 
 def _failed_ways(document: JsonObject) -> tuple[str, ...]:

@@ -121,7 +121,11 @@ def _work(artifact: ModelArtifact, *, verify: bool) -> _Work:
         )
         secret = spec.fetch.token_secret_ref
         token = [{"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": secret.model_dump()}}] if secret else []
-        return _Work(program="fetch", document=document.to_json(), environment=tuple(token), **_store(spec.claim_name))
+        # The client's own transfer protocol buffers more than the Job asks for; plain HTTP resumes as well.
+        plain = {"name": "HF_HUB_DISABLE_XET", "value": "1"}
+        return _Work(
+            program="fetch", document=document.to_json(), environment=(plain, *token), **_store(spec.claim_name)
+        )
     if spec.inspect:
         model = _mounted_claim("model", spec.claim_name, spec.inspect.sub_path, MODEL)
         return _Work(program="inspect_model", document=inputs.InspectInput(directory=MODEL).to_json(), **model)
@@ -196,7 +200,7 @@ def _pod_uid() -> JsonObject:
 def _resources(artifact: ModelArtifact, work: _Work) -> JsonObject:
     asked = artifact.spec.pod.job_resources
     weights = artifact.spec.build.weight_bytes if artifact.spec.build and work.gpu else 0
-    derived = quantities.memory(_GIB + 2 * weights if work.gpu else _GIB // 2)
+    derived = quantities.memory(_GIB + 2 * weights if work.gpu else _GIB)
     memory = quantities.canonical(asked.memory or derived)
     requests = {"cpu": quantities.canonical(asked.cpu or ("1" if work.gpu else "100m")), "memory": memory}
     resources: JsonObject = {"requests": requests, "limits": {"memory": memory}}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from specdec_operator.pod.inputs import ModelTemplate
+from specdec_operator.runtimes.environment import mpi_environment
 from specdec_operator.runtimes.serving import (
     CANARY_PROMPT,
     CANARY_TOKENS,
@@ -56,6 +57,8 @@ def render(request: ServingRequest) -> ServingFiles:
             *port_arguments(),
             "--disable-auto-complete-config",
         ),
+        # The LLM API starts its workers through MPI itself.
+        environment=mpi_environment(exit_timeout_seconds=EXIT_TIMEOUT_SECONDS),
         endpoint_model=MODEL,
         tensors=(
             RequestTensor(name="text_input", datatype="BYTES", shape=(1,), values=(CANARY_PROMPT,)),

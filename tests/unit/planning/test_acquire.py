@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from specdec_operator.api.configuration import OperatorConfiguration
-from specdec_operator.planning.acquire import acquire, job_pod, placed_pod
+from specdec_operator.planning.acquire import ArtifactRequest, acquire, commit_pins, job_pod, placed_pod
 from tests.unit.specs import BASELINE, CONFIGURATION, DRAFT_TARGET, EAGLE3, PRODUCT, model, models_of, resolution_of
 
 CLAIM = {"persistentVolumeClaim": {"claimName": "models", "subPath": "llama"}}
@@ -122,3 +122,44 @@ def test_jobs_take_nothing_that_is_for_serving_only() -> None:
     plain, dressed = model(BASELINE), model(BASELINE, pod=serving)
 
     assert job_pod(dressed.spec, resolution_of(dressed)) == job_pod(plain.spec, resolution_of(plain))
+
+
+COMMIT = "c" * 40
+
+
+def pinned(spec: Any, pins: Any) -> tuple[ArtifactRequest, ...]:
+    made = model(spec)
+    return acquire(made.spec, resolution_of(made), configuration=CONFIGURATION, pins=pins)
+
+
+def revision_of(request: ArtifactRequest) -> str:
+    assert request.spec.fetch is not None
+    return request.spec.fetch.revision
+
+
+def test_a_moving_revision_that_was_fetched_is_pinned_to_its_commit() -> None:
+    (pin,) = commit_pins(models_of(model(BASELINE)), (), commits={"target": COMMIT})
+    assert (pin.name, pin.value) == ("target.source.huggingFace.revision", COMMIT)
+
+
+def test_a_revision_that_is_the_commit_needs_no_pin() -> None:
+    requests = pinned(BASELINE, commit_pins(models_of(model(BASELINE)), (), commits={"target": COMMIT}))
+    assert commit_pins(requests, (), commits={"target": COMMIT}) == ()
+
+
+def test_a_pinned_model_is_asked_for_by_its_commit_under_the_same_name() -> None:
+    before = models_of(model(BASELINE))
+    (after,) = pinned(BASELINE, commit_pins(before, (), commits={"target": COMMIT}))
+    assert (after.name, revision_of(after)) == (before[0].name, COMMIT)
+
+
+def test_a_pin_is_kept_while_the_model_is_not_known_again() -> None:
+    pins = commit_pins(models_of(model(BASELINE)), (), commits={"target": COMMIT})
+    assert commit_pins(pinned(BASELINE, pins), pins, commits={}) == pins
+
+
+def test_a_pin_of_another_revision_does_not_apply() -> None:
+    pins = commit_pins(models_of(model(BASELINE)), (), commits={"target": COMMIT})
+    source = {"huggingFace": {**BASELINE["target"]["source"]["huggingFace"], "revision": "next"}}
+    (request,) = pinned({**BASELINE, "target": {"source": source}}, pins)
+    assert revision_of(request) == "next"

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from specdec_operator.api.v1alpha1.model_artifact import ModelArtifact
+from specdec_operator.api.v1alpha1.metadata import ObjectMeta
+from specdec_operator.api.v1alpha1.model_artifact import ModelArtifact, ModelArtifactStatus
 from specdec_operator.resources.artifacts import model_artifact
 from specdec_operator.resources.jobs import JobObjects, job_name, render_job
 from specdec_operator.resources.template import Templates
-from tests.unit.specs import ALL, BASELINE, BASELINE_ENGINE, EAGLE3, engines_of, model, models_of, plan_of
+from tests.unit.specs import ALL, BASELINE, BASELINE_ENGINE, EAGLE3, engines_of, facts, model, models_of, plan_of
 
 CLAIM = {"persistentVolumeClaim": {"claimName": "models", "subPath": "llama"}}
 GPU = "nvidia.com/gpu"
@@ -93,6 +94,22 @@ def test_a_fetch_gets_its_token_from_the_secret_and_nowhere_else() -> None:
 
     assert environment(objects)["HF_TOKEN"] == {"secretKeyRef": {"name": "hf", "key": "token"}}
     assert "HF_TOKEN" not in environment(fetch())
+
+
+def test_a_fetch_uses_the_transfer_that_fits_its_memory() -> None:
+    assert environment(fetch())["HF_HUB_DISABLE_XET"] == "1"
+
+
+def test_a_model_that_was_lost_is_fetched_at_the_commit_it_had() -> None:
+    (request,) = models_of(model(BASELINE))
+    artifact = ModelArtifact(
+        metadata=ObjectMeta(name=request.name),
+        spec=request.spec,
+        status=ModelArtifactStatus(facts=facts(commit="c" * 40)),
+    )
+    objects = render_job(artifact, name=f"{request.name}-2", templates=Templates())
+
+    assert document(objects, "fetch")["revision"] == "c" * 40
 
 
 def test_a_fetch_writes_into_the_store() -> None:

@@ -101,3 +101,9 @@ def test_spellings_come_from_the_release() -> None:
         "max_draft_len": 3,
     }
     assert plan.files.templates[0].candidates == ("/elsewhere",)
+
+
+def test_the_mpi_that_the_llm_api_starts_itself_is_made_for_a_pod() -> None:
+    environment = files_of().environment
+    assert environment["OMPI_MCA_btl_vader_single_copy_mechanism"] == "none"
+    assert environment["OMPI_MCA_hwloc_base_binding_policy"] == "none"
