@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.controlplane, pytest.mark.asyncio(loop_scope="module")
 
 WRONG_GPU = encode(Failed("DriverTooOld", "the driver is 535, the release needs 580: update it", terminal=True))
 FAILING = {"annotations": {INIT_EXIT_CODE_ANNOTATION: "3", INIT_MESSAGE_ANNOTATION: WRONG_GPU}}
+NEVER_READY = {"annotations": {NEVER_READY_ANNOTATION: "true"}}
 SMALL = {"maxBatchSize": 8, "maxSequenceLength": 512}
 OTHER = {"labels": {"example.com/generation": "two"}}
 
@@ -78,6 +79,11 @@ async def test_a_build_that_fails_leaves_the_old_revision_serving(building: Scen
     assert condition(model, "Available")["status"] == "True"
 
 
+async def test_the_files_of_what_serves_come_back_while_a_change_halts(building: Scene) -> None:
+    await building.until_stalled("built", "EngineBuildFailed")
+    await _files_come_back(building, "built")
+
+
 async def test_a_revision_whose_pods_fail_is_taken_back(scene: Scene) -> None:
     good = (await scene.model("steady"))["status"]["currentRevision"]
     await scene.apply("steady", baseline(pod=FAILING))
@@ -100,6 +106,11 @@ async def test_a_failed_revision_is_not_tried_again(scene: Scene) -> None:
     await scene.patch(SPECULATIVE_MODELS, "steady", {"metadata": {"annotations": {"example.com/touched": "yes"}}})
     await asyncio.sleep(1.5)
     assert (await scene.deployment("steady"))["metadata"]["generation"] == before
+
+
+async def test_the_files_of_the_revision_that_returned_come_back(scene: Scene) -> None:
+    await scene.until_condition("steady", "Available", "True")
+    await _files_come_back(scene, "steady")
 
 
 async def test_another_spec_after_a_failed_revision_goes_on(scene: Scene) -> None:
@@ -209,8 +220,22 @@ async def test_a_resumed_model_serves_again_without_a_job(scene: Scene) -> None:
     assert await scene.jobs() == jobs
 
 
+async def test_pods_of_a_first_revision_are_seen_while_a_change_is_prepared(scene: Scene) -> None:
+    scene.script.held.add("testbed/held")
+    await scene.apply("early", baseline(pod=NEVER_READY))
+    await scene.until_condition("early", "Available", "False", reason="PodsStarting")
+    await scene.apply("early", baseline("testbed/held", pod=NEVER_READY))
+    model = await scene.until_condition("early", "ModelsCached", "False", reason="Fetching")
+    assert (model["status"]["replicas"], condition(model, "Available")["reason"]) == (1, "PodsStarting")
+
+
+async def test_pods_of_a_first_revision_are_suspended_while_a_change_is_prepared(scene: Scene) -> None:
+    await scene.apply("early", baseline("testbed/held", pod=NEVER_READY, suspend=True))
+    await scene.until("no pod", lambda: _pods(scene, "early", 0))
+
+
 async def test_pods_that_never_become_ready_leave_the_model_reconciling(scene: Scene) -> None:
-    await scene.apply("slow", baseline(pod={"annotations": {NEVER_READY_ANNOTATION: "true"}}))
+    await scene.apply("slow", baseline(pod=NEVER_READY))
     model = await scene.until_condition("slow", "Available", "False", reason="PodsStarting")
     assert (condition(model, "Reconciling")["status"], condition(model, "Ready")["status"]) == ("True", "False")
 
@@ -218,6 +243,14 @@ async def test_pods_that_never_become_ready_leave_the_model_reconciling(scene: S
 async def _pods(scene: Scene, model: str, count: int) -> bool:
     live = [p for p in await scene.serving_pods(model) if "deletionTimestamp" not in p["metadata"]]
     return len(live) == count
+
+
+async def _files_come_back(scene: Scene, model: str) -> None:
+    template = (await scene.deployment(model))["spec"]["template"]
+    volume = next(v for v in template["spec"]["volumes"] if v["name"] == "program")
+    files = await scene.get(CONFIG_MAPS, volume["configMap"]["name"])
+    await scene.delete(CONFIG_MAPS, files["metadata"]["name"])
+    await scene.until_replaced(CONFIG_MAPS, files)
 
 
 async def _runs(scene: Scene, model: str, revision: str) -> bool:

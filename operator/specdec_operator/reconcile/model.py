@@ -123,18 +123,33 @@ class _Pass:
             with refusals_halt("Available"):
                 await self._serve()
         except Halt:
-            with refusals_halt("Available"):
-                self._findings.serving = await self._rollout.observed()
+            self._findings.serving = await self._kept_or_observed()
             if self._findings.serving:
                 set_available(self._conditions, self._findings.serving)
             raise
+
+    async def _kept_or_observed(self) -> Serving | None:
+        try:
+            with refusals_halt("Available"):
+                return await self._keep(await self._rollout.running())
+        except Halt:
+            with refusals_halt("Available"):
+                return await self._rollout.observed()
+
+    async def _keep(self, revision: Revision | None) -> Serving | None:
+        """What runs goes on, its files are repaired, and replicas and suspend are obeyed."""
+        if revision is None:
+            return await self._rollout.observed()
+        failed = self._findings.failed_revision
+        stopped = failed is not None and failed.name == revision.name
+        return await self._rollout.apply(await self._rollout.keep(revision), stopped=stopped)
 
     async def _serve(self) -> None:
         """Swap in what is prepared; without it, or if it failed before, keep the last good revision."""
         findings = self._findings
         good = await self._rollout.stored(findings.current_revision)
         if findings.prepared is None:
-            findings.serving = await self._rollout.apply(good) if good else None
+            findings.serving = await self._keep(good or await self._rollout.running())
             return
         wanted = await self._rollout.keep(findings.prepared.revision)
         findings.update_revision = wanted.name
@@ -155,7 +170,7 @@ class _Pass:
 
     async def _fall_back(self, good: Revision | None, failed: Revision) -> Serving:
         if good and good.name != failed.name:
-            return await self._rollout.apply(good)
+            return await self._rollout.apply(await self._rollout.keep(good))
         return await self._rollout.apply(failed, stopped=True)
 
     async def _prove(self) -> float | None:

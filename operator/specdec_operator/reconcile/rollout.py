@@ -105,6 +105,13 @@ class Rollout:
         live = await self._apply(DEPLOYMENTS, body)
         return await self._observe(live, live_service)
 
+    async def running(self) -> Revision | None:
+        """The revision that the Deployment runs; None if there is no Deployment, or the revision is not stored."""
+        live = await self._get(DEPLOYMENTS, serving_name(self._model.metadata.name))
+        if live is None or not self._is_mine(live):
+            return None
+        return await self.stored(live["spec"]["template"]["metadata"]["labels"].get(REVISION, ""))
+
     async def observed(self) -> Serving | None:
         """The serving side as it is, with nothing written; None if there is none."""
         live = await self._get(DEPLOYMENTS, serving_name(self._model.metadata.name))
@@ -143,7 +150,7 @@ class Rollout:
         return None
 
     async def _observe(self, live: JsonObject, live_service: JsonObject) -> Serving:
-        revision = live["spec"]["template"]["metadata"]["labels"][REVISION]
+        revision = live["spec"]["template"]["metadata"]["labels"].get(REVISION, "")
         status = live.get("status", {})
         pods = await self._context.api.list(
             PODS,
