@@ -27,6 +27,8 @@ UNCOUNTED = {
 }
 REFUSED = "tests.integration.test_operator_refused_writes"
 """The module whose quotas forbid what its operator has the right to."""
+PROVOKED = {"tests.integration.test_operator_refused_writes"}
+"""Modules in which admission refuses requests on purpose, which is answered by the same code."""
 MODULES = 5
 """Fewer than so many other modules in a session say nothing about what is never used."""
 
