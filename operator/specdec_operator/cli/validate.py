@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pydantic import ValidationError
+
 from specdec_operator.api.configuration import (
     ConfigurationError,
     OperatorConfiguration,
@@ -29,8 +31,11 @@ from specdec_operator.runtimes.table import CapabilityTable, TableError, load_ta
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Collection
 
 _SETTLED_BY_DEFAULTS: Final = frozenset({"StorageRequired", "GpuProductRequired"})
+_FOLLOWS_FROM_RULES: Final = frozenset({"MethodNotInRelease"})
+"""What an object that puts a method on the wrong backend is refused for, too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,17 +50,23 @@ class Admission:
     configuration: OperatorConfiguration
     strict: bool
 
-    def check(self, document: dict[str, Any]) -> list[Finding]:
-        """Find what the spec alone shows to be wrong, in an object that the API server would take."""
-        if document["kind"] != "SpeculativeModel":
+    def check(self, document: dict[str, Any], *, said: Collection[Finding]) -> list[Finding]:
+        """Find what the spec alone shows to be wrong, beside what was already said of the object.
+
+        An object whose fields can't be read is not looked at; of one that breaks rules, what follows from them is
+        left out.
+        """
+        if document.get("kind") != "SpeculativeModel":
             return []
-        model = parse({**as_stored(document), "metadata": {"name": "model"}, "status": {}})
+        try:
+            model = parse({**as_stored(document), "metadata": {"name": "model"}, "status": {}})
+        except ValidationError:
+            return []
+        silent = frozenset() if self.strict else _SETTLED_BY_DEFAULTS
+        silent |= _FOLLOWS_FROM_RULES if said else frozenset()
+        paths = {finding.path for finding in said}
         found = refusals(model, table=self.table, configuration=self.configuration)
-        return [
-            Finding(refusal.path, refusal.message)
-            for refusal in found
-            if self.strict or refusal.reason not in _SETTLED_BY_DEFAULTS
-        ]
+        return [Finding(r.path, r.message) for r in found if r.reason not in silent and r.path not in paths]
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -99,8 +110,8 @@ def _validate(document: Document, admission: Admission) -> int:
     if not _is_ours(document.content):
         print(f"{place}: skipped: {document.content['kind']} is not of {GROUP}")
         return 0
-    # Admission sees only what the API server would take.
-    findings = check_document(document.content) or admission.check(document.content)
+    findings = check_document(document.content)
+    findings += admission.check(document.content, said=findings)
     for found in findings:
         print(": ".join(part for part in (place, found.path, found.message) if part))
     if not findings:
