@@ -162,7 +162,9 @@ class _Pass:
     async def _swap(self, wanted: Revision, good: Revision | None) -> None:
         findings = self._findings
         serving = await self._rollout.apply(wanted)
-        failure = None if wanted.name == findings.current_revision else self._rollout.failure(serving)
+        failure = None
+        if wanted.name != findings.current_revision:
+            failure = self._rollout.failure(serving, can_return=good is not None)
         if failure:
             findings.failed_revision = failure
             serving = await self._fall_back(good, wanted)

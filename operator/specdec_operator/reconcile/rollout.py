@@ -7,6 +7,7 @@ one, the pods go: they would hold GPUs for nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from specdec_operator.api.v1alpha1.status import FailedRevision
@@ -130,8 +131,13 @@ class Rollout:
                     CONTROLLER_REVISIONS, namespace=metadata["namespace"], name=metadata["name"], uid=metadata["uid"]
                 )
 
-    def failure(self, serving: Serving) -> FailedRevision | None:
-        """Why the revision in the Deployment will not come to serve; None while it may."""
+    def failure(self, serving: Serving, *, can_return: bool) -> FailedRevision | None:
+        """Why the revision in the Deployment will not come to serve; None while it may.
+
+        Args:
+            can_return: Whether there is a revision to return to. Without one, waiting for a node costs nobody anything:
+                a pod's time then counts from when it got one.
+        """
         if serving.updated_ready or not serving.wanted:
             return None
         if serving.trouble and serving.trouble.reason in LOST_KINDS:
@@ -140,7 +146,7 @@ class Rollout:
             return FailedRevision(
                 name=serving.revision, reason=serving.trouble.reason, message=serving.trouble.message[:1000]
             )
-        if serving.deadline_exceeded:
+        if serving.deadline_exceeded and (can_return or self._had_its_time(serving)):
             cause = serving.trouble or Diagnosis(
                 reason="StartupTimeout",
                 message="no pod answered within spec.update.startupMinutes "
@@ -148,6 +154,14 @@ class Rollout:
             )
             return FailedRevision(name=serving.revision, reason=cause.reason, message=cause.message[:1000])
         return None
+
+    def _had_its_time(self, serving: Serving) -> bool:
+        """Whether a pod has been on its node, and not ready, for longer than it may take to start."""
+        latest = self._context.now() - timedelta(minutes=self._model.spec.update.startup_minutes)
+        mine = [pod for pod in serving.pods if _revision_of(pod) == serving.revision]
+        starting = [pod for pod in mine if not _is_leaving(pod) and not _since(pod, "Ready")]
+        placed = [_since(pod, "PodScheduled") for pod in starting]
+        return any(moment is not None and moment < latest for moment in placed)
 
     async def _observe(self, live: JsonObject, live_service: JsonObject) -> Serving:
         revision = live["spec"]["template"]["metadata"]["labels"].get(REVISION, "")
@@ -161,7 +175,7 @@ class Rollout:
         current = status.get("observedGeneration", 0) >= live["metadata"]["generation"]
         counts = {status.get(count, 0) for count in ("replicas", "updatedReplicas", "readyReplicas")}
         updated = current and bool(wanted) and counts == {wanted}
-        mine = [pod for pod in pods if pod["metadata"].get("labels", {}).get(REVISION) == revision]
+        mine = [pod for pod in pods if _revision_of(pod) == revision]
         return Serving(
             revision=revision,
             wanted=wanted,
@@ -246,6 +260,18 @@ class Rollout:
             return Halt("Available", "PredecessorLeaving", leaving, requeue_after=_GARBAGE_SECONDS)
         message = f"{taken}. It is left alone"
         return Halt("Accepted", "NameConflict", message, terminal=True, requeue_after=_LOOK_AGAIN_SECONDS)
+
+
+def _revision_of(pod: JsonObject) -> str:
+    return str(pod["metadata"].get("labels", {}).get(REVISION, ""))
+
+
+def _since(pod: JsonObject, condition: str) -> datetime | None:
+    """Since when a pod's condition has been True; None if it is not."""
+    for found in pod.get("status", {}).get("conditions") or []:
+        if found["type"] == condition and found["status"] == "True":
+            return datetime.fromisoformat(found["lastTransitionTime"])
+    return None
 
 
 def _is_leaving(pod: JsonObject) -> bool:

@@ -47,9 +47,9 @@ class Api:
         return self.pods if resource.plural == "pods" else []
 
 
-def pod(*, init: Any = None, phase: str = "Pending", **metadata: Any) -> dict[str, Any]:
+def pod(*, init: Any = None, phase: str = "Pending", conditions: Any = (), **metadata: Any) -> dict[str, Any]:
     labels = {"specdec.dev/revision": "m-1"}
-    status = {"phase": phase, "initContainerStatuses": [init] if init else []}
+    status = {"phase": phase, "conditions": list(conditions), "initContainerStatuses": [init] if init else []}
     return {"metadata": {"name": "p", "uid": "p", "labels": labels, **metadata}, "status": status}
 
 
@@ -79,3 +79,47 @@ async def test_a_pod_whose_place_another_takes_is_no_trouble(leaving: dict[str, 
     serving = await rollout(Api(leaving, pod())).observed()
     assert serving
     assert serving.trouble is None
+
+
+UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no GPU"}
+
+
+def scheduled(time: str) -> dict[str, str]:
+    return {"type": "PodScheduled", "status": "True", "lastTransitionTime": time}
+
+
+READY = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T01:00:00Z"}
+
+
+async def failure(*pods: dict[str, Any], can_return: bool) -> str:
+    """The reason for which the revision of pods whose deadline is exceeded counts as failed; empty if it does not."""
+    made = rollout(Api(*pods, exceeded=True))
+    serving = await made.observed()
+    assert serving
+    found = made.failure(serving, can_return=can_return)
+    return found.reason if found else ""
+
+
+async def test_a_first_revision_waits_for_a_gpu_as_long_as_it_takes() -> None:
+    assert await failure(pod(conditions=[UNSCHEDULABLE]), can_return=False) == ""
+
+
+async def test_a_first_revision_that_may_have_no_pod_waits_too() -> None:
+    assert await failure(can_return=False) == ""
+
+
+async def test_a_pod_that_got_its_gpu_late_has_its_whole_time() -> None:
+    assert await failure(pod(conditions=[scheduled("2026-01-01T11:30:00Z")]), can_return=False) == ""
+
+
+async def test_a_first_revision_that_had_its_time_on_a_node_has_failed() -> None:
+    assert await failure(pod(conditions=[scheduled("2026-01-01T10:00:00Z")]), can_return=False) == "StartupTimeout"
+
+
+async def test_a_pod_that_serves_is_not_stopped_for_another_that_finds_no_node() -> None:
+    serving = pod(conditions=[scheduled("2026-01-01T01:00:00Z"), READY])
+    assert await failure(serving, pod(conditions=[UNSCHEDULABLE]), can_return=False) == ""
+
+
+async def test_a_change_that_finds_no_node_in_time_gives_way_to_the_good_revision() -> None:
+    assert await failure(pod(conditions=[UNSCHEDULABLE]), can_return=True) == "Unschedulable"
