@@ -86,6 +86,20 @@ async def test_a_deleted_serving_pod_is_followed_by_another_that_is_proven(opera
 
 
 @pytest.mark.usefixtures("builds")
+async def test_a_service_made_anew_is_proven_again(operated: Stage, scene: Scene) -> None:
+    old = await scene.until_ready("built")
+    asked = operated.prover.asked["built"]
+    await scene.delete(SERVICES, "built-serving")
+
+    async def proven_again() -> bool:
+        proof = (await scene.model("built"))["status"].get("proof")
+        return bool(proof) and proof != old["status"]["proof"]
+
+    await scene.until("another proof", proven_again)
+    assert operated.prover.asked["built"] == asked + 1
+
+
+@pytest.mark.usefixtures("builds")
 async def test_the_finished_job_of_a_ready_artifact_is_not_missed(scene: Scene) -> None:
     artifact = await scene.artifact("target-engine", "built")
     await scene.delete(JOBS, artifact["status"]["job"])

@@ -13,6 +13,7 @@ from specdec_operator.triton.proof import Endpoint, Outcome, ProofRequest, Tenso
 
 if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel
+    from specdec_operator.cluster.api import JsonObject
     from specdec_operator.reconcile.conditions import Conditions
     from specdec_operator.reconcile.context import Context
     from specdec_operator.reconcile.rollout import Serving
@@ -43,7 +44,7 @@ class Proving:
             self._conditions.set("Served", "False", "EndpointsUpdating", stray)
             self.requeue_after = 5.0
             return
-        wanted = ProofStatus(revision=serving.revision, pods=_pods_key(serving))
+        wanted = ProofStatus(revision=serving.revision, pods=pods_key(serving))
         before = next((c for c in self._model.status.conditions if c.type == "Served"), None)
         if self._model.status.proof == wanted and before is not None and before.status == "True":
             self.proof = wanted
@@ -98,6 +99,14 @@ class Proving:
         return ""
 
 
-def _pods_key(serving: Serving) -> str:
-    uids = sorted(pod["metadata"]["uid"] for pod in serving.pods)
-    return content_key({"pods": uids})[:32]
+def pods_key(serving: Serving) -> str:
+    """What a proof went through: the Service, and the revision's pods that answer; pods that leave don't count."""
+    uids = sorted(pod["metadata"]["uid"] for pod in serving.pods if _answers(pod, serving.revision))
+    return content_key({"service": serving.service["metadata"]["uid"], "pods": uids})[:32]
+
+
+def _answers(pod: JsonObject, revision: str) -> bool:
+    metadata = pod["metadata"]
+    conditions = pod.get("status", {}).get("conditions") or []
+    ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
+    return ready and "deletionTimestamp" not in metadata and metadata.get("labels", {}).get(REVISION) == revision
