@@ -12,6 +12,7 @@ from specdec_operator.cluster.resources import CONFIG_MAPS, PODS, SPECULATIVE_MO
 from specdec_operator.pod.termination import Failed, encode
 from testbed.cluster.kwok import INIT_EXIT_CODE_ANNOTATION, INIT_MESSAGE_ANNOTATION, NEVER_READY_ANNOTATION
 from testbed.operator import fails
+from testbed.operator.prover import WRONG_ANSWER
 from tests.integration.scene import JsonObject, Scene, Stage, baseline, condition, current, engine
 
 if TYPE_CHECKING:
@@ -218,6 +219,19 @@ async def test_a_resumed_model_serves_again_without_a_job(scene: Scene) -> None:
     await scene.apply("swap", baseline())
     await scene.until_ready("swap")
     assert await scene.jobs() == jobs
+
+
+async def test_a_revision_that_answers_wrongly_for_too_long_is_taken_back(operated: Stage, scene: Scene) -> None:
+    await scene.apply("wrong", baseline())
+    good = (await scene.until_ready("wrong"))["status"]["currentRevision"]
+    operated.prover.outcomes["wrong"] = WRONG_ANSWER
+    await scene.apply("wrong", baseline(pod=OTHER))
+    model = await scene.until_condition("wrong", "Served", "False", reason="WrongAnswer")
+    assert revision_of(await scene.deployment("wrong")) != good
+    aged = [{**c, "lastTransitionTime": "2020-01-01T00:00:00Z"} for c in model["status"]["conditions"]]
+    await scene.patch(SPECULATIVE_MODELS, "wrong", {"status": {"conditions": aged}}, subresource="status")
+    await scene.until_stalled("wrong", "WrongAnswer")
+    await scene.until("the good one is back", lambda: _runs(scene, "wrong", good))
 
 
 async def test_pods_of_a_first_revision_are_seen_while_a_change_is_prepared(scene: Scene) -> None:

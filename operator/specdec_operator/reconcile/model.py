@@ -187,9 +187,22 @@ class _Pass:
         proving = Proving(self._context, self._model, self._conditions)
         await proving.run(serving, findings.prepared.plan.files)
         findings.proof = proving.proof
-        if not self._denied():
+        if self._denied():
+            await self._return_from(serving)
+        else:
             findings.current_revision = serving.revision
         return proving.requeue_after
+
+    async def _return_from(self, serving: Serving) -> None:
+        """Return to the last good revision, if there is one, from pods that have answered wrongly for too long."""
+        served = self._conditions.get("Served")
+        failure = self._rollout.misproven(serving, served) if served else None
+        good = await self._rollout.stored(self._findings.current_revision) if failure else None
+        if failure is None or good is None or good.name == failure.name:
+            return
+        self._findings.failed_revision = failure
+        self._findings.serving = await self._rollout.apply(await self._rollout.keep(good))
+        set_available(self._conditions, self._findings.serving)
 
     def _denied(self) -> bool:
         """Whether the proof found something wrong; that it can't be made from here is no reason to return."""

@@ -28,14 +28,17 @@ from specdec_operator.reconcile.lost_content import KINDS as LOST_KINDS
 from specdec_operator.resources.labels import MODEL, REVISION, serving_name
 from specdec_operator.resources.serving import Revision, controller_revision, revision_files, stored_revision
 from specdec_operator.resources.workload import deployment, service
+from specdec_operator.triton.proof import Outcome
 
 if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel
+    from specdec_operator.api.v1alpha1.status import Condition
     from specdec_operator.cluster.api import JsonObject
     from specdec_operator.cluster.resources import ResourceType
     from specdec_operator.reconcile.context import Context
 
 KEPT_REVISIONS = 5
+_WRONG_PROOFS = frozenset({Outcome.NOT_READY, Outcome.STALE_REVISION, Outcome.WRONG_ANSWER})
 _LOOK_AGAIN_SECONDS = 60.0
 _GARBAGE_SECONDS = 2.0
 
@@ -154,6 +157,19 @@ class Rollout:
             )
             return FailedRevision(name=serving.revision, reason=cause.reason, message=cause.message[:1000])
         return None
+
+    def misproven(self, serving: Serving, served: Condition) -> FailedRevision | None:
+        """Why a revision with ready pods counts as failed: its proof has been wrong for as long as a start may take.
+
+        Args:
+            served: What this reconcile's proof found.
+        """
+        if served.status != "False" or served.reason not in _WRONG_PROOFS:
+            return None
+        since = datetime.fromisoformat(served.last_transition_time)
+        if self._context.now() - since < timedelta(minutes=self._model.spec.update.startup_minutes):
+            return None
+        return FailedRevision(name=serving.revision, reason=served.reason, message=served.message[:1000])
 
     def _had_its_time(self, serving: Serving) -> bool:
         """Whether a pod has been on its node, and not ready, for longer than it may take to start."""

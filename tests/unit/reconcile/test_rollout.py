@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pytest
 
 from specdec_operator.api.v1alpha1.speculative_model import parse
+from specdec_operator.api.v1alpha1.status import Condition
 from specdec_operator.pod.termination import Failed, encode
 from specdec_operator.reconcile.rollout import Rollout
 
@@ -123,3 +124,25 @@ async def test_a_pod_that_serves_is_not_stopped_for_another_that_finds_no_node()
 
 async def test_a_change_that_finds_no_node_in_time_gives_way_to_the_good_revision() -> None:
     assert await failure(pod(conditions=[UNSCHEDULABLE]), can_return=True) == "Unschedulable"
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "since", "expected"),
+    [
+        ("False", "WrongAnswer", "2026-01-01T10:00:00Z", "WrongAnswer"),
+        ("False", "WrongAnswer", "2026-01-01T11:30:00Z", ""),
+        ("False", "EndpointsUpdating", "2026-01-01T10:00:00Z", ""),
+        ("Unknown", "ProofUnreachable", "2026-01-01T10:00:00Z", ""),
+    ],
+    ids=["for too long", "not for long", "no proof yet", "not to be had from here"],
+)
+async def test_a_proof_that_stays_wrong_condemns_a_revision(
+    status: Literal["False", "Unknown"], reason: str, since: str, expected: str
+) -> None:
+    made = rollout(Api(pod()))
+    serving = await made.observed()
+    assert serving
+    found = made.misproven(
+        serving, Condition(type="Served", status=status, reason=reason, message="no text", last_transition_time=since)
+    )
+    assert (found.reason if found else "") == expected
