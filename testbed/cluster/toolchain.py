@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from testbed.cluster.errors import ToolchainError
+from testbed.uv import find_uv
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -81,6 +82,6 @@ def _unpack(target: Path) -> None:
 
 
 def _installer() -> Sequence[str]:
-    if uv := shutil.which("uv"):
+    if uv := find_uv():
         return (uv, "pip", "install", "--no-deps", "--python", sys.executable)
     return (sys.executable, "-m", "pip", "install", "--no-deps")

@@ -11,6 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from testbed.runtime.errors import ImageBuildError, ToolMissingError
+from testbed.uv import find_uv
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,8 +67,7 @@ def pip_install_argv(*, requirements: Path, target: Path, glibc: str) -> list[st
         ToolMissingError: neither uv nor pip is there.
     """
     wanted = ["--require-hashes", "--no-deps", "--target", str(target), "-r", str(requirements)]
-    uv = os.environ.get("UV") or shutil.which("uv")
-    if uv:
+    if uv := find_uv():
         platform = ["--python-version", "3.11", "--python-platform", f"x86_64-manylinux_{glibc}"]
         return [uv, "pip", "install", "--only-binary", ":all:", *platform, *wanted]
     if importlib.util.find_spec("pip") is None:

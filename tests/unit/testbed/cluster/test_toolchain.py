@@ -32,6 +32,12 @@ def test_a_go_on_path_that_is_new_enough_is_used(tmp_path: Path, monkeypatch: py
     assert find_go((1, 26, 6), cache=tmp_path, progress=SilentProgress()) == go
 
 
+@pytest.fixture(autouse=True)
+def no_uv_but_that_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("UV", raising=False)
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+
+
 def test_without_a_new_enough_go_the_fetch_is_tried_and_its_failure_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
