@@ -11,4 +11,4 @@ from pathlib import Path
 def find_uv() -> str | None:
     """Return the uv that started this program, the one that `bootstrap` put beside this Python, or that on PATH."""
     beside = Path(sys.executable).with_name("uv")
-    return os.environ.get("UV") or shutil.which(beside) or shutil.which("uv")
+    return os.environ.get("UV") or shutil.which(str(beside)) or shutil.which("uv")
