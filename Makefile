@@ -14,9 +14,11 @@ help: ## Show the targets.
 	@./bootstrap
 	@touch $@
 
+# KUBECONFIG counts with ADDRESS alone, so that one that a shell exports is never touched by accident.
 .PHONY: demo
-demo: .venv/.made ## Take the example models to served answers on a real cluster on this machine (KEEP=1: leave it running).
-	@$(python) -m testbed.demo $(if $(KEEP),--keep)
+demo: .venv/.made ## Take the example models to served answers on a real cluster on this machine (KEEP=1: leave it running; KUBECONFIG=FILE ADDRESS=IP, both: on that cluster).
+	@$(python) -m testbed.demo $(if $(KEEP),--keep) \
+		$(if $(and $(KUBECONFIG),$(ADDRESS)),--kubeconfig '$(KUBECONFIG)' --address '$(ADDRESS)')
 
 .PHONY: test
 test: check ## Everything: check, unit tests, a real control plane, real pods.

@@ -18,7 +18,7 @@ from testbed.runtime.build import build_image
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from testbed.cluster import Cluster, Progress
+    from testbed.cluster import Cluster, ClusterAccess, Progress
     from testbed.runtime.build import BuiltImage
 
 GPUS = 8
@@ -65,25 +65,48 @@ def running_session(
     image = build_image(cache=cache_directory(), progress=progress.say)
     node = RealNode(gpus=gpus, product=PRODUCT, images=[image.archive])
     with running_cluster(ClusterOptions(kwok_nodes=None, real_node=node), progress=progress) as cluster:
-        hub = Hub.from_file()
-        operator = OperatorProcess(
-            cluster,
-            configuration(image, endpoint=hub.start(host=cluster.host_address), releases=releases),
-            cluster.directory / "operator",
-        )
-        try:
-            with progress.step("install the CRDs and the operator's rights, and start the operator"):
-                install(cluster)
-                operator.start()
-                asyncio.run(operator.ready())
+        with progress.step("install the CRDs and the operator's rights"):
+            install(cluster)
+        rows = [simulator_release(image.reference), *releases]
+        with running_operator(cluster, releases=rows, progress=progress) as (hub, operator):
             yield Session(cluster=cluster, image=image, hub=hub, operator=operator)
-        finally:
-            operator.stop()
-            hub.stop()
+
+
+@contextmanager
+def running_operator(
+    cluster: ClusterAccess,
+    *,
+    releases: Sequence[dict[str, Any]],
+    progress: Progress,
+    namespaces: Sequence[str] = (),
+) -> Iterator[tuple[Hub, OperatorProcess]]:
+    """Start a model hub and the operator for a cluster that has its CRDs and rights; stop both when the body ends.
+
+    Args:
+        cluster: where the operator works.
+        releases: rows of the capability table, the default release among them.
+        progress: where each step is announced.
+        namespaces: that the operator watches; all of them if empty.
+
+    Raises:
+        OSError: the hub can't listen at the cluster's address of this machine.
+        TestbedError: the operator did not start; the message says why.
+    """
+    hub = Hub.from_file()
+    wanted = configuration(releases, endpoint=hub.start(host=cluster.host_address), namespaces=namespaces)
+    operator = OperatorProcess(cluster, wanted, cluster.directory / "operator")
+    try:
+        with progress.step("start the operator"):
+            operator.start()
+            asyncio.run(operator.ready())
+        yield hub, operator
+    finally:
+        operator.stop()
+        hub.stop()
 
 
 def configuration(
-    image: BuiltImage, *, endpoint: str, releases: Sequence[dict[str, Any]] = ()
+    releases: Sequence[dict[str, Any]], *, endpoint: str, namespaces: Sequence[str] = ()
 ) -> OperatorConfiguration:
     """Return the operator's configuration: the hub, a default store and the simulator as default release."""
     return OperatorConfiguration.model_validate(
@@ -92,16 +115,17 @@ def configuration(
             "huggingFaceEndpoint": endpoint,
             "gpuProduct": PRODUCT,
             "defaultReleases": {"LLMAPI": RELEASE, "TensorRTEngine": RELEASE},
-            "releases": [simulator_release(image), *releases],
+            "releases": list(releases),
+            "namespaces": list(namespaces),
         }
     )
 
 
-def simulator_release(image: BuiltImage, *, name: str = RELEASE, **fields: Any) -> dict[str, Any]:
+def simulator_release(image: str, *, name: str = RELEASE, **fields: Any) -> dict[str, Any]:
     """Return the row of the capability table that the simulator image plays."""
     return {
         "name": name,
-        "image": image.reference,
+        "image": image,
         "tensorrtLLM": "1.1.0",
         "simulator": True,
         "LLMAPI": {"methods": ["Eagle3", "None"]},

@@ -69,6 +69,11 @@ class Cluster:
         return self.client.server
 
     @property
+    def kubectl_program(self) -> Path:
+        """The kubectl that is used."""
+        return self.binaries["kubectl"]
+
+    @property
     def ca_file(self) -> Path:
         """PEM file that verifies the API server."""
         return self.client.ca_file
@@ -79,7 +84,7 @@ class Cluster:
         Raises:
             CommandError: with its error output.
         """
-        argv = [str(self.binaries["kubectl"]), f"--kubeconfig={self.kubeconfig}", *arguments]
+        argv = [str(self.kubectl_program), f"--kubeconfig={self.kubeconfig}", *arguments]
         environment = os.environ | {"KUBECACHEDIR": str(self.directory / "kubectl-cache"), "NO_PROXY": "*"}
         finished = subprocess.run(argv, input=stdin or "", capture_output=True, text=True, check=False, env=environment)
         if finished.returncode != 0:

@@ -60,7 +60,7 @@ def running_cluster(options: ClusterOptions, *, progress: Progress) -> Iterator[
     try:
         yield _start(startup, system=system, progress=progress)
     finally:
-        with _uninterrupted(), progress.step(f"stop cluster {record.name}"):
+        with uninterrupted(), progress.step(f"stop cluster {record.name}"):
             programs.stop()
             with _registry():
                 sweep(record)
@@ -115,8 +115,8 @@ def _keep_logs(directory: Path) -> Path:
 
 
 @contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Let no second Ctrl-C cut the clean-up short; every step of it has a deadline."""
+def uninterrupted() -> Iterator[None]:
+    """Let no second Ctrl-C cut a clean-up short; every step of it has a deadline."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -56,7 +56,7 @@ def require_node_programs(progress: Progress) -> NodePrograms:
     """
     if os.uname().sysname != "Linux" or os.geteuid() != 0:
         raise RealNodeUnavailableError(
-            "a real node needs root on Linux; run as root, or go on with kwok nodes, or set KUBECONFIG"
+            "a real node needs root on Linux; run as root, or go on with kwok nodes, or set KUBECONFIG and ADDRESS"
         )
     if packages := missing_packages():
         _install(packages, progress=progress)

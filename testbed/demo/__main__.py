@@ -1,4 +1,4 @@
-"""`python -m testbed.demo`: the example models from `kubectl apply` to served answers, on this machine."""
+"""`python -m testbed.demo`: the example models from `kubectl apply` to served answers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from testbed.cluster import RealNodeUnavailableError, TerminalProgress, TestbedE
 from testbed.demo.screen import Screen
 from testbed.demo.served import serve
 from testbed.demo.unproven import show_unproven
+from testbed.demo.users_cluster import serve_on
 from testbed.runtime.errors import ImageBuildError
 
 if TYPE_CHECKING:
@@ -23,7 +24,12 @@ INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo; returns the exit code."""
-    chosen = _parser().parse_args(arguments)
+    parser = _parser()
+    chosen = parser.parse_args(arguments)
+    if (chosen.kubeconfig is None) != (chosen.address is None):
+        parser.error(
+            "--kubeconfig and --address go together: a cluster of yours, and where its pods reach this machine"
+        )
     screen = Screen(sys.stdout)
     # SIGTERM unwinds as Ctrl-C does, so that everything is stopped.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -40,6 +46,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(chosen: argparse.Namespace, screen: Screen) -> None:
     progress = TerminalProgress(sys.stdout)
+    if chosen.kubeconfig is not None:
+        screen.wrapped(
+            "specdec demo: your cluster, the operator on this machine, and models that come to serve.", indent=""
+        )
+        serve_on(
+            chosen.kubeconfig,
+            chosen.models,
+            address=chosen.address,
+            keep=chosen.keep,
+            screen=screen,
+            progress=progress,
+        )
+        return
     screen.wrapped(
         "specdec demo: a Kubernetes cluster on this machine, the operator, and models that come to serve.", indent=""
     )
@@ -53,6 +72,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m testbed.demo", description=__doc__)
     parser.add_argument("--keep", action="store_true", help="leave the cluster running until Ctrl-C")
     parser.add_argument("--models", type=Path, default=EXAMPLES, help="SpeculativeModels to apply, file or folder")
+    parser.add_argument("--kubeconfig", type=Path, help="use this cluster of yours; with --address (docs/testbed.md)")
+    parser.add_argument("--address", help="address of this machine that its pods reach, for the model hub")
     return parser
 
 

@@ -11,15 +11,15 @@ from testbed.demo.watching import NAMESPACE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from testbed.cluster import Cluster
+    from testbed.cluster import ClusterAccess
     from testbed.demo.models import Json
     from testbed.demo.screen import Screen
 
 
-def show_objects(cluster: Cluster, models: Sequence[Json], *, screen: Screen) -> None:
+def show_objects(cluster: ClusterAccess, models: Sequence[Json], *, screen: Screen, namespace: str = NAMESPACE) -> None:
     """Show what the operator made of each model, as trees."""
     screen.title("What the operator made")
-    objects = Objects.read(cluster.client, namespace=NAMESPACE)
+    objects = Objects.read(cluster.client, namespace=namespace)
     for number, model in enumerate(models):
         if number:
             screen.say()
@@ -27,12 +27,12 @@ def show_objects(cluster: Cluster, models: Sequence[Json], *, screen: Screen) ->
             screen.wrapped(f"  {line}", indent="  │    ")
 
 
-def look_around(cluster: Cluster, *, keep: bool, screen: Screen) -> None:
+def look_around(cluster: ClusterAccess, *, keep: bool, screen: Screen) -> None:
     """Say how to look at the cluster, if it stays."""
     if not keep:
         screen.title("Done. `make demo KEEP=1` leaves the cluster running, for kubectl.")
         return
     screen.title("The cluster stays until Ctrl-C. To look around, in another terminal:")
-    kubectl = cluster.binaries["kubectl"]
+    kubectl = cluster.kubectl_program
     screen.say(f"  export KUBECONFIG={cluster.kubeconfig}")
     screen.say(f"  {kubectl if shutil.which('kubectl') is None else 'kubectl'} get specmodel -o wide")

@@ -10,7 +10,7 @@ from specdec_operator.resources.labels import MODEL, serving_name
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from testbed.cluster.api import ApiClient
+    from testbed.cluster.access import ObjectReader
 
 Json = dict[str, Any]
 GPU = "nvidia.com/gpu"
@@ -38,11 +38,11 @@ class Objects:
     services: Sequence[Json]
 
     @classmethod
-    def read(cls, client: ApiClient, *, namespace: str) -> Objects:
+    def read(cls, client: ObjectReader, *, namespace: str) -> Objects:
         """List them.
 
         Raises:
-            ApiError: the API server did not answer.
+            TestbedError: the API server did not answer.
         """
         return cls(
             **{kind: client.get(f"/{path.format(namespace=namespace)}")["items"] for kind, path in PATHS.items()}
@@ -64,9 +64,9 @@ class Objects:
     def tree(self, model: Json) -> list[str]:
         """Return the lines of a model's tree."""
         branches = [*self._artifact_lines(model), *self._revision_lines(model), *self._serving_lines(model)]
-        marks = ["├─"] * (len(branches) - 1) + ["└─"]
-        name = model["metadata"]["name"]
-        return [f"SpeculativeModel {name}", *(f"{mark} {branch}" for mark, branch in zip(marks, branches, strict=True))]
+        last = len(branches) - 1
+        marked = [f"{'├─' if number < last else '└─'} {branch}" for number, branch in enumerate(branches)]
+        return [f"SpeculativeModel {model['metadata']['name']}", *marked]
 
     def _artifact_lines(self, model: Json) -> Iterator[str]:
         for used in model.get("status", {}).get("artifacts", []):

@@ -36,19 +36,20 @@ class Answer:
     accepted: int
 
 
-def ask(address: str, status: Mapping[str, Any], prompt: str) -> Answer:
+def ask(address: str, status: Mapping[str, Any], prompt: str, *, port: int = HTTP_PORT) -> Answer:
     """Send a prompt with the parameters that a model's status publishes.
 
     Args:
         address: of the Service.
         status: of the SpeculativeModel.
         prompt: the text to go on from.
+        port: where HTTP is spoken at the address.
 
     Raises:
         DemoError: it was not answered.
     """
     endpoint = status["endpoint"]
-    url = f"http://{address}:{HTTP_PORT}/v2/models/{endpoint['modelName']}/generate"
+    url = f"http://{address}:{port}/v2/models/{endpoint['modelName']}/generate"
     published = {name: json.loads(value) for name, value in endpoint.get("requestParameters", {}).items()}
     answer = _post(url, {"text_input": prompt, **_limits(status["backend"]), **published})
     return Answer(

@@ -8,25 +8,21 @@ from typing import TYPE_CHECKING
 
 from testbed.cluster.cache import cache_directory
 from testbed.cluster.requirements import require_node_programs
+from testbed.demo.answers import Answers, through_cluster_ip
 from testbed.demo.closing import look_around, show_objects
 from testbed.demo.errors import DemoError
 from testbed.demo.models import serves
-from testbed.demo.objects import Objects
-from testbed.demo.prompt import Answer, ask, logged_counts
 from testbed.demo.watching import NAMESPACE, Watch, apply, log_lines
 from testbed.session import running_session
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
-    from testbed.cluster import Cluster, Progress
-    from testbed.demo.models import Json
+    from testbed.cluster import Progress
     from testbed.demo.screen import Screen
     from testbed.operator import OperatorProcess
 
 DEADLINE_SECONDS = 600.0
-PROMPT = "What is speculative decoding?"
 SIMULATOR_NOTE = (
     "The serving image is a simulator: a real Triton server and real MPI ranks around tiny models on the CPU. "
     "No GPU is used; GPUs are only declared."
@@ -46,61 +42,29 @@ def serve(manifests: Path, *, keep: bool, screen: Screen, progress: Progress) ->
         cluster, operator = session.cluster, session.operator
         try:
             count = apply(cluster, manifests)
-            screen.title(f"{count} models, from {_name(manifests)} to served answers")
-            watch = Watch(cluster, screen, DEADLINE_SECONDS, check=lambda: _check(operator))
+            screen.title(f"{count} models, from {manifests_name(manifests)} to served answers")
+            watch = Watch(cluster, screen, DEADLINE_SECONDS, check=lambda: check_operator(operator))
             models = watch.until(serves)
-            _show_answers(cluster, models, screen=screen)
+            Answers(cluster, NAMESPACE, through_cluster_ip(cluster, namespace=NAMESPACE)).show(models, screen=screen)
             show_objects(cluster, models, screen=screen)
             look_around(cluster, keep=keep, screen=screen)
         except DemoError as error:
-            raise DemoError(f"{error}\n{_last_words(operator)}") from error
+            raise DemoError(f"{error}\n{last_words(operator)}") from error
         if keep:
             threading.Event().wait()
 
 
-def _show_answers(cluster: Cluster, models: Sequence[Json], *, screen: Screen) -> None:
-    screen.title("One prompt through each Service")
-    screen.say(f"  prompt: {PROMPT}")
-    for model in models:
-        name = model["metadata"]["name"]
-        objects = Objects.read(cluster.client, namespace=NAMESPACE)
-        pod = objects.serving_pods(name)[0]["metadata"]["name"]
-        before = len(_counts(cluster, pod, model))
-        answer = ask(objects.service_address(name), model["status"], PROMPT)
-        if not answer.text:
-            raise DemoError(f"{answer.url} answered without text; see its pod's log: {pod}")
-        screen.say()
-        screen.say(f"  {name}: {answer.url}")
-        screen.wrapped(f"    answer:     {answer.text}", indent=" " * 16)
-        if "draft" in model["spec"]:
-            counts = _counts(cluster, pod, model)[before:]
-            screen.wrapped(f"    acceptance: {acceptance(answer, counts)}", indent=" " * 16)
+def check_operator(operator: OperatorProcess) -> None:
+    """Raise if the operator has ended.
 
-
-def acceptance(answer: Answer, counts: Sequence[tuple[int, int]]) -> str:
-    """Say how many drafted tokens the target accepted: as the server reports it, and as the simulator counted."""
-    reported = (
-        f"{answer.accepted} of {answer.drafted} drafted tokens"
-        if answer.drafted
-        else "unknown: this release reports none"
-    )
-    if not counts:
-        return reported
-    drafted, accepted = counts[0]
-    return f"{reported} (the simulator's log: {accepted} of {drafted} drafted tokens)"
-
-
-def _counts(cluster: Cluster, pod: str, model: Json) -> Sequence[tuple[int, int]]:
-    log = cluster.kubectl("logs", f"--namespace={NAMESPACE}", pod, "--tail=-1")
-    return logged_counts(log, model=model["status"]["endpoint"]["modelName"])
-
-
-def _check(operator: OperatorProcess) -> None:
+    Raises:
+        DemoError: with its exit code.
+    """
     if operator.exit_code is not None:
         raise DemoError(f"the operator ended with code {operator.exit_code}")
 
 
-def _last_words(operator: OperatorProcess) -> str:
+def last_words(operator: OperatorProcess) -> str:
     """Keep the operator's log, which goes with its cluster, and return its end."""
     kept = cache_directory() / "failed-demo.log"
     shutil.copyfile(operator.log, kept)
@@ -108,5 +72,6 @@ def _last_words(operator: OperatorProcess) -> str:
     return f"the end of the operator's log, kept in {kept}:\n{tail}"
 
 
-def _name(manifests: Path) -> str:
+def manifests_name(manifests: Path) -> str:
+    """Name the manifests as a title does."""
     return f"{manifests.parent.name}/{manifests.name}"

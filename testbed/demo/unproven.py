@@ -81,6 +81,7 @@ async def _show(cluster: Cluster, manifests: Path, *, keep: bool, screen: Screen
         models = await _prepared(cluster, manifests, screen=screen)
         show_objects(cluster, models, screen=screen)
         screen.title("Served=Unknown: not proven: needs root or KUBECONFIG")
+        screen.say("  on a cluster of yours, without root here: make demo KUBECONFIG=FILE ADDRESS=IP (docs/testbed.md)")
         look_around(cluster, keep=keep, screen=screen)
         if keep:
             await asyncio.Event().wait()

@@ -14,12 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from testbed.cluster import Cluster
+    from testbed.cluster import ClusterAccess
     from testbed.demo.screen import Screen
 
 Json = dict[str, Any]
 NAMESPACE = "default"
-MODELS = f"/apis/specdec.dev/v1alpha1/namespaces/{NAMESPACE}/speculativemodels"
 POLL_SECONDS = 1.0
 
 
@@ -32,12 +31,14 @@ class Watch:
         screen: where they are shown.
         deadline_seconds: for all of them together.
         check: raises if the operator has ended.
+        namespace: the models are in it.
     """
 
-    cluster: Cluster
+    cluster: ClusterAccess
     screen: Screen
     deadline_seconds: float
     check: Callable[[], None]
+    namespace: str = NAMESPACE
     _started: float = field(default_factory=time.monotonic)
     _reached: dict[str, float] = field(default_factory=dict)
 
@@ -58,7 +59,7 @@ class Watch:
             DemoError: one of them can't reach it any more, or not in time.
         """
         self.check()
-        models: list[Json] = self.cluster.client.get(MODELS)["items"]
+        models: list[Json] = self.cluster.client.get(_path(self.namespace))["items"]
         elapsed = time.monotonic() - self._started
         self._note(models, reached, elapsed)
         self.screen.show(
@@ -82,14 +83,14 @@ class Watch:
                 self._reached.setdefault(name, elapsed)
 
 
-def apply(cluster: Cluster, manifests: Path) -> int:
+def apply(cluster: ClusterAccess, manifests: Path, *, namespace: str = NAMESPACE) -> int:
     """Apply the manifests below a path; return how many models there are now.
 
     Raises:
         DemoError: there are none.
     """
-    cluster.kubectl("apply", f"--namespace={NAMESPACE}", f"--filename={manifests}")
-    if count := len(cluster.client.get(MODELS)["items"]):
+    cluster.kubectl("apply", f"--namespace={namespace}", f"--filename={manifests}")
+    if count := len(cluster.client.get(_path(namespace))["items"]):
         return count
     raise DemoError(f"{manifests} holds no SpeculativeModel")
 
@@ -97,6 +98,10 @@ def apply(cluster: Cluster, manifests: Path) -> int:
 def log_lines(content: str, *, count: int = 15) -> str:
     """Return the last lines of the operator's log as people read them."""
     return "\n".join(f"  {_plain(line)}" for line in content.splitlines()[-count:])
+
+
+def _path(namespace: str) -> str:
+    return f"/apis/specdec.dev/v1alpha1/namespaces/{namespace}/speculativemodels"
 
 
 def _plain(line: str) -> str:

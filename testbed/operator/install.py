@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 if TYPE_CHECKING:
-    from testbed.cluster import Cluster
+    from testbed.cluster import ClusterAccess
 
 ROOT = Path(__file__).parents[2]
 CRDS = ROOT / "crds"
@@ -19,11 +19,16 @@ SERVICE_ACCOUNT = "specdec-operator"
 LEFT_OUT = frozenset({"Deployment", "ConfigMap"})
 
 
-def install(cluster: Cluster) -> None:
+def install(cluster: ClusterAccess) -> None:
     """Apply CRDs, namespace, service account and roles, and wait until the API server serves the CRDs."""
     cluster.kubectl("apply", "--server-side", "--force-conflicts", f"--filename={CRDS}")
-    cluster.kubectl("apply", "--server-side", "--filename=-", stdin=yaml.safe_dump_all(rights()))
+    install_rights(cluster)
     cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", f"--filename={CRDS}")
+
+
+def install_rights(cluster: ClusterAccess) -> None:
+    """Apply namespace, service account and roles."""
+    cluster.kubectl("apply", "--server-side", "--filename=-", stdin=yaml.safe_dump_all(rights()))
 
 
 def rights() -> list[dict[str, Any]]:
@@ -32,6 +37,6 @@ def rights() -> list[dict[str, Any]]:
     return [document for document in documents if document["kind"] not in LEFT_OUT]
 
 
-def operator_kubeconfig(cluster: Cluster) -> Path:
+def operator_kubeconfig(cluster: ClusterAccess) -> Path:
     """Write a kubeconfig of the operator's service account: what it may not do there, it may not do anywhere."""
     return cluster.kubeconfig_for_service_account(namespace=NAMESPACE, name=SERVICE_ACCOUNT)

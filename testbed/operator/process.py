@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from specdec_operator.api.configuration import OperatorConfiguration
-    from testbed.cluster import Cluster
+    from testbed.cluster import ClusterAccess
 
 # A killed leader's Lease must end first.
 START_SECONDS = 60.0
@@ -44,7 +44,7 @@ class OperatorProcess:
         python: the interpreter.
     """
 
-    cluster: Cluster
+    cluster: ClusterAccess
     configuration: OperatorConfiguration
     directory: Path
     python: str = sys.executable
