@@ -10,7 +10,7 @@ from specdec_operator.resources.labels import MODEL, serving_name
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from testbed.cluster.api import ApiClient
+    from testbed.cluster.access import ObjectReader
 
 Json = dict[str, Any]
 GPU = "nvidia.com/gpu"
@@ -38,11 +38,11 @@ class Objects:
     services: Sequence[Json]
 
     @classmethod
-    def read(cls, client: ApiClient, *, namespace: str) -> Objects:
+    def read(cls, client: ObjectReader, *, namespace: str) -> Objects:
         """List them.
 
         Raises:
-            ApiError: the API server did not answer.
+            TestbedError: the API server did not answer.
         """
         return cls(
             **{kind: client.get(f"/{path.format(namespace=namespace)}")["items"] for kind, path in PATHS.items()}
