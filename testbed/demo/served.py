@@ -42,7 +42,9 @@ def serve(manifests: Path, *, keep: bool, screen: Screen, progress: Progress) ->
         cluster, operator = session.cluster, session.operator
         try:
             count = apply(cluster, manifests)
-            screen.title(f"{count} models, from {manifests_name(manifests)} to served answers")
+            screen.title(
+                f"{count} model{'s' if count != 1 else ''}, from {manifests_name(manifests)} to served answers"
+            )
             watch = Watch(cluster, screen, DEADLINE_SECONDS, check=lambda: check_operator(operator))
             models = watch.until(serves)
             Answers(cluster, NAMESPACE, through_cluster_ip(cluster, namespace=NAMESPACE)).show(models, screen=screen)

@@ -89,7 +89,7 @@ async def _show(cluster: Cluster, manifests: Path, *, keep: bool, screen: Screen
 
 async def _prepared(cluster: Cluster, manifests: Path, *, screen: Screen) -> Sequence[Json]:
     count = apply(cluster, manifests)
-    screen.title(f"{count} models, as far as played pods can take them")
+    screen.title(f"{count} model{'s' if count != 1 else ''}, as far as played pods can take them")
     watch = Watch(cluster, screen, DEADLINE_SECONDS, check=lambda: None)
     while (models := watch.look(is_prepared)) is None:  # noqa: ASYNC110 - the API server is asked, nothing can tell
         await asyncio.sleep(POLL_SECONDS)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import re
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +27,8 @@ pytestmark = [
 ]
 
 EXAMPLES = ["baseline-engine", "baseline-llm-api", "draft-target", "eagle3"]
+# Longer than it takes the liveness probe to give a server up.
+LIVENESS_SECONDS = 100
 PROMPTS = ["What is speculative decoding?", "The capital of France is"]
 RANK = re.compile(
     r"\[simulator\] (\w+): rank=(\d+) world_size=(\d+) role=(\w+) participants=([\d,]+) fast_logits=(\w+)"
@@ -100,7 +104,10 @@ def test_serving_pods_run_as_an_ordinary_user_without_any_capability(place: Plac
 
 
 def test_idle_servers_are_left_running(place: Place) -> None:
+    models = [place.until_ready(name) for name in EXAMPLES]
+    ready = max(datetime.fromisoformat(condition(model, "Ready")["lastTransitionTime"]) for model in models)
+    idle = (datetime.now(UTC) - ready).total_seconds()
+    time.sleep(max(0, LIVENESS_SECONDS - idle))
     for name in EXAMPLES:
-        place.until_ready(name)
         statuses = place.serving_pod(name)["status"]["containerStatuses"]
         assert [status["restartCount"] for status in statuses] == [0]
