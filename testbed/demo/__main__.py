@@ -31,8 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "--kubeconfig and --address go together: a cluster of yours, and where its pods reach this machine"
         )
     screen = Screen(sys.stdout)
-    # SIGTERM unwinds as Ctrl-C does, so that everything is stopped.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # SIGTERM unwinds as Ctrl-C does, so that everything is stopped; a shell's background job ignores Ctrl-C.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
     try:
         _run(chosen, screen)
     except KeyboardInterrupt:

@@ -17,10 +17,11 @@ from testbed.cluster.lifecycle import uninterrupted
 from testbed.demo.answers import Answers, through_cluster_ip
 from testbed.demo.closing import show_objects
 from testbed.demo.errors import DemoError
-from testbed.demo.models import condition, is_current, serves
+from testbed.demo.models import serves
 from testbed.demo.port_forward import through_port_forward
 from testbed.demo.preconditions import LOAD_COMMANDS, nodes_without_image, require_usable
 from testbed.demo.served import DEADLINE_SECONDS, SIMULATOR_NOTE, check_operator, last_words, manifests_name
+from testbed.demo.unproven import is_prepared
 from testbed.demo.watching import Watch, apply
 from testbed.operator.install import CRDS, install_rights, rights
 from testbed.runtime.simulator.release import IMAGE_REFERENCE
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from testbed.operator import OperatorProcess
 
 NAMESPACE = "specdec-demo"
+GRACE_SECONDS = 5
 
 
 def serve_on(
@@ -66,16 +68,11 @@ def serve_on(
             _close(cluster, keep=keep, screen=screen)
 
 
-def unreachable(model: Json) -> bool:
-    """Whether only the proof is missing, because this machine does not reach the Service."""
-    return is_current(model) and condition(model, "Served").get("reason") == "ProofUnreachable"
-
-
 def _show(cluster: ExistingCluster, manifests: Path, *, operator: OperatorProcess, screen: Screen) -> None:
     count = apply(cluster, manifests, namespace=NAMESPACE)
-    screen.title(f"{count} models, from {manifests_name(manifests)} to served answers")
+    screen.title(f"{count} model{'s' if count != 1 else ''}, from {manifests_name(manifests)} to served answers")
     watch = Watch(cluster, screen, DEADLINE_SECONDS, check=lambda: check_operator(operator), namespace=NAMESPACE)
-    models = watch.until(lambda model: serves(model) or unreachable(model))
+    models = watch.until(lambda model: serves(model) or is_prepared(model))
     _answers(cluster, models, screen=screen).show(models, screen=screen)
     show_objects(cluster, models, screen=screen, namespace=NAMESPACE)
 
@@ -144,6 +141,8 @@ def _namespace(cluster: ExistingCluster, progress: Progress) -> Iterator[None]:
     finally:
         with uninterrupted(), progress.step(f"remove the models and namespace {NAMESPACE}"):
             _remove(cluster, progress, "speculativemodels", "--all", f"--namespace={NAMESPACE}")
+            # Nobody asks any more: no pod needs its time to finish requests.
+            _remove(cluster, progress, "pods", "--all", f"--namespace={NAMESPACE}", f"--grace-period={GRACE_SECONDS}")
             _remove(cluster, progress, "namespace", NAMESPACE, "--ignore-not-found")
 
 

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from testbed.cluster import Progress
     from testbed.session import Session
 
-NEEDS_SESSION = "place"
+NEED_A_NODE = frozenset({"place", "users_cluster"})
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Build what the session needs before the first test's timeout runs."""
-    needed = any(NEEDS_SESSION in getattr(item, "fixturenames", ()) for item in session.items)
+    needed = any(NEED_A_NODE.intersection(getattr(item, "fixturenames", ())) for item in session.items)
     if not needed or os.geteuid() != 0 or session.config.option.collectonly:
         return
     progress = TerminalProgress(sys.stderr)
