@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
     from specdec_operator.cluster.api import JsonObject
 
-TERMINAL_EXIT = 3
+MOST_RESTARTS = 4
+"""A container that crashed so often will crash again; each time it loads a model onto GPUs for nothing."""
+
+_LAST_WORDS = 600
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,8 +129,18 @@ def _waiting(pod: JsonObject) -> Diagnosis | None:
             pod=name, container=status["name"]
         )
         found = "SecretMissing" if reason == "ConfigurationMissing" and "secret" in said.lower() else reason
+        if reason == "CrashLoop":
+            return _crash_loop(status, message)
         return Diagnosis(reason=found, message=message)
     return None
+
+
+def _crash_loop(status: JsonObject, message: str) -> Diagnosis:
+    ended = (status.get("lastState") or {}).get("terminated") or {}
+    words = str(ended.get("message") or "").strip()[-_LAST_WORDS:]
+    restarts = status.get("restartCount", 0)
+    told = f"{message}. It ended {restarts} times" + (f"; its last words: {words}" if words else "")
+    return Diagnosis(reason="CrashLoop", message=told, terminal=restarts >= MOST_RESTARTS)
 
 
 def _unschedulable(pod: JsonObject) -> Diagnosis | None:

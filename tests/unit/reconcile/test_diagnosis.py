@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from specdec_operator.pod.termination import Failed, Succeeded, encode
-from specdec_operator.reconcile.diagnosis import diagnose_events, diagnose_pod, program_failure
+from specdec_operator.reconcile.diagnosis import MOST_RESTARTS, diagnose_events, diagnose_pod, program_failure
 
 DRIVER = Failed("DriverTooOld", "the driver is 535, the release needs 580: update it", terminal=True)
 
@@ -62,6 +62,29 @@ def test_a_program_that_ended_well_did_not_fail() -> None:
 
 def test_a_program_without_a_message_said_nothing() -> None:
     assert program_failure(pod(init=[ended("Segmentation fault", code=139)])) is None
+
+
+def crashed(restarts: int, words: str = "") -> Any:
+    last = {"terminated": {"exitCode": 1, "message": words}}
+    return pod(main=[{**waiting("CrashLoopBackOff", "back-off", last=last), "restartCount": restarts}])
+
+
+def test_a_server_that_crashed_once_may_come_up_yet() -> None:
+    found = diagnose_pod(crashed(1))
+    assert found
+    assert (found.reason, found.terminal) == ("CrashLoop", False)
+
+
+def test_a_server_that_crashed_many_times_will_crash_again() -> None:
+    found = diagnose_pod(crashed(MOST_RESTARTS))
+    assert found
+    assert found.terminal
+
+
+def test_a_crashed_servers_last_words_are_told() -> None:
+    found = diagnose_pod(crashed(2, "tensor lm_head.weight is missing\n"))
+    assert found
+    assert "It ended 2 times; its last words: tensor lm_head.weight is missing" in found.message
 
 
 def test_a_server_that_crashes_again_and_again_points_to_its_log() -> None:
