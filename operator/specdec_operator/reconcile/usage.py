@@ -16,7 +16,7 @@ from specdec_operator.resources.artifacts import model_artifact
 from specdec_operator.resources.labels import DOUBTED_AT, FAILED_WAYS, OPERATOR, RETRY, SELECTOR, retry_by
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from specdec_operator.api.v1alpha1.metadata import ObjectMeta
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel
@@ -72,13 +72,9 @@ class Usage:
             if seen and artifact.status.ready_at < lost.at:
                 await self._annotate(artifact.metadata, {DOUBTED_AT: lost.at})
 
-    async def release_others(self, keep: Collection[str] = ()) -> None:
-        """Let go of artifacts that this model owns and no longer uses; the last owner's leave removes one.
-
-        Args:
-            keep: Names that are kept beside those asked for.
-        """
-        used = {status.name for status in self._used.values()} | set(keep)
+    async def release_others(self) -> None:
+        """Let go of artifacts that this model owns and no longer uses; the last owner's leave removes one."""
+        used = {status.name for status in self._used.values()}
         namespace = self._model.metadata.namespace
         for document in await self._context.api.list(MODEL_ARTIFACTS, namespace=namespace, label_selector=SELECTOR):
             owners = document["metadata"].get("ownerReferences", [])
