@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from testbed.cluster.progress import SilentProgress
 from testbed.cluster.tools import CONTROL_PLANE, HELM, NODE, Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 ETCD = CONTROL_PLANE[0]
@@ -78,6 +79,15 @@ def test_what_was_built_before_a_failure_stays(builder_with: Callable[..., Build
     assert sorted(files(tmp_path)) == sorted(tool.name for tool in CONTROL_PLANE if tool.name != "kwok")
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A shell's background job inherits an ignored SIGINT, and so may the tests."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_build_leaves_neither_file_nor_process(
     builder_with: Callable[..., Builder], tmp_path: Path
 ) -> None:
