@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from specdec_operator.api.v1alpha1.status import Condition, ConditionType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-ORDER: tuple[ConditionType, ...] = (
-    "Accepted",
-    "ModelsCached",
-    "PairVerified",
-    "EnginesReady",
-    "Available",
-    "Served",
-    "Ready",
-    "Reconciling",
-    "Stalled",
-)
+ORDER: tuple[ConditionType, ...] = get_args(ConditionType)
+"""The way to serving, as the API lists it."""
 WAY: tuple[ConditionType, ...] = ORDER[:-2]
 """Conditions that are always there; the others only while they hold."""
 
