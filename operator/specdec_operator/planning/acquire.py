@@ -112,7 +112,7 @@ def placed_pod(spec: SpeculativeModelSpec, resolution: Resolution) -> Pod:
 
     GPU nodes are often tainted with the resource's name, so that taint is tolerated.
     """
-    resource = spec.placement.gpu.resource_name
+    resource = spec.placement.gpu.extended_resource or "nvidia.com/gpu"
     tolerations = list(spec.pod.tolerations)
     if not any(toleration.key == resource for toleration in tolerations):
         tolerations.append(Toleration(key=resource, operator="Exists"))

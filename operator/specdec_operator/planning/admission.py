@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from specdec_operator.api.v1alpha1 import labels
+from specdec_operator.api.v1alpha1.speculative_model import default_backend
 from specdec_operator.planning.acquire import GPU_PRODUCT_LABEL
 from specdec_operator.planning.placement import place
 from specdec_operator.planning.refusal import Refusal, Refused
-from specdec_operator.planning.resolution import Resolution, backend_of, resolve
+from specdec_operator.planning.resolution import Resolution, resolve
 from specdec_operator.runtimes import environment
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def _own_refusals(spec: SpeculativeModelSpec, configuration: OperatorConfigurati
 
 
 def _devices(spec: SpeculativeModelSpec) -> list[Refusal]:
-    gpus = place(spec, backend_of(spec)).gpus
+    gpus = place(spec, default_backend(spec)).gpus
     if gpus <= MOST_DEVICES:
         return []
     return [

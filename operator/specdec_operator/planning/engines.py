@@ -94,11 +94,18 @@ def _engine(
                 tensorrt_llm_version=resolution.release.tensorrt_llm,
                 weight_bytes=facts[role].weight_bytes,
             ),
-            gpu=JobGpu(resource_name=spec.placement.gpu.resource_name, count=1, product=product),
+            gpu=JobGpu(
+                resource_name=spec.placement.gpu.extended_resource or "nvidia.com/gpu", count=1, product=product
+            ),
             pod=job_pod(spec, resolution),
         ),
         yields=MountedModel(claim_name=claim, sub_path=directory),
     )
+
+
+def _gpu(spec: SpeculativeModelSpec, product: str) -> JobGpu:
+    resource = spec.placement.gpu.extended_resource or "nvidia.com/gpu"
+    return JobGpu(resource_name=resource, count=1, product=product)
 
 
 def build_steps(support: EngineSupport, limit: EngineLimits, *, tensor: int, verifies: bool) -> tuple[BuildStep, ...]:

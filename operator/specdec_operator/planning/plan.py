@@ -128,7 +128,7 @@ def revision_key(spec: SpeculativeModelSpec, plan: ServingPlan, *, assembly_dige
             "check": plan.check.to_json(),
             "mounts": [{"directory": m.directory, **m.source.model_dump()} for m in plan.mounts],
             "size": asdict(plan.size),
-            "gpus": {spec.placement.gpu.resource_name: plan.resolution.placement.gpus},
+            "gpus": {spec.placement.gpu.extended_resource: plan.resolution.placement.gpus},
             "pod": placed_pod(spec, plan.resolution).model_dump(exclude={"job_resources", "server_resources"}),
             "startupMinutes": spec.update.startup_minutes,
             "restart": restart,

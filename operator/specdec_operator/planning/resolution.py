@@ -10,22 +10,35 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from specdec_operator.api.v1alpha1.runtime import RuntimeImage
+from specdec_operator.api.v1alpha1.speculative_model import default_backend
 from specdec_operator.api.v1alpha1.status import Pin
 from specdec_operator.planning.keys import content_key
 from specdec_operator.planning.placement import PodPlacement, place
 from specdec_operator.planning.refusal import Refusal, Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from specdec_operator.api.configuration import OperatorConfiguration
     from specdec_operator.api.v1alpha1.runtime import Backend
+    from specdec_operator.api.v1alpha1.speculation import Method
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
     from specdec_operator.api.v1alpha1.storage import Storage
     from specdec_operator.runtimes.table import CapabilityTable, Release
 
 RELEASE_PIN = "runtime.release"
-_DEFAULT_DRAFT_TOKENS = {"Eagle3": 3, "DraftTarget": 10, "None": 0}
+_DEFAULT_DRAFT_TOKENS: Mapping[Method, int] = {
+    "Eagle": 63,
+    "Eagle2": 0,
+    "Eagle3": 3,
+    "Medusa": 63,
+    "DraftTarget": 10,
+    "NGram": 4,
+    "Lookahead": 0,
+    "ReDrafter": 0,
+    "MTP": 1,
+    "None": 0,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +86,7 @@ def resolve(
     Raises:
         Refused: A release, backend, GPU product or store is missing or can't do what is asked.
     """
-    backend = backend_of(spec)
+    backend = default_backend(spec)
     kept = _kept(spec, backend, table=table, pins=pins, refresh=refresh)
     release, pin = kept or _release(spec, backend, table=table, configuration=configuration, refresh=refresh)
     product = spec.placement.gpu.product or configuration.gpu_product
@@ -96,13 +109,6 @@ def resolve(
         placement=place(spec, backend),
         pins=(pin,) if pin else (),
     )
-
-
-def backend_of(spec: SpeculativeModelSpec) -> Backend:
-    """The backend that serves a spec: the declared one, or the method's own."""
-    if spec.runtime.backend is not None:
-        return spec.runtime.backend
-    return "TensorRTEngine" if spec.speculation.method == "DraftTarget" else "LLMAPI"
 
 
 def needs_store(spec: SpeculativeModelSpec, backend: Backend) -> bool:

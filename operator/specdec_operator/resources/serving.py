@@ -144,7 +144,7 @@ def _pod_template(
 ) -> JsonObject:
     spec = model.spec
     pod = placed_pod(spec, plan.resolution)
-    gpus = {spec.placement.gpu.resource_name: str(plan.resolution.placement.gpus)}
+    gpus = {spec.placement.gpu.extended_resource or "nvidia.com/gpu": str(plan.resolution.placement.gpus)}
     common = [{"name": "program", "mountPath": PROGRAM_DIRECTORY, "readOnly": True}, _mount("scratch", SCRATCH)]
     repository = _mount("repository", REPOSITORY)
     models = _model_mounts(plan)

@@ -105,7 +105,7 @@ def engine(request: ServingRequest, support: EngineSupport, *, name: str, role: 
         "encoder_input_features_data_type": "TYPE_FP16",
         "prompt_embedding_table_data_type": "TYPE_FP16",
         "max_beam_width": "1",
-        "kv_cache_free_gpu_mem_fraction": f"{cache.free_gpu_memory_percent / 100:.2f}",
+        "kv_cache_free_gpu_mem_fraction": f"{(cache.free_gpu_memory_percent or 80) / 100:.2f}",
         "enable_kv_cache_reuse": "true" if cache.reuse else "false",
         "exclude_input_in_output": "false" if request.method == "DraftTarget" else "true",
         **_ranks(placed, world_size=request.world_size, method=request.method),

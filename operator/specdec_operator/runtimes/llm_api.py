@@ -79,7 +79,7 @@ def _model(request: ServingRequest, support: LlmApiSupport) -> dict[str, Any]:
         "max_batch_size": request.batch,
         "kv_cache_config": {
             "enable_block_reuse": cache.reuse,
-            "free_gpu_memory_fraction": cache.free_gpu_memory_percent / 100,
+            "free_gpu_memory_fraction": (cache.free_gpu_memory_percent or 80) / 100,
         },
         "triton_config": {"max_batch_size": _REQUEST_BATCH, "decoupled": False},
     }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from specdec_operator.api.v1alpha1.runtime import Serving
+    from specdec_operator.api.v1alpha1.serving import Serving
     from specdec_operator.api.v1alpha1.speculation import Method
     from specdec_operator.pod.inputs import ModelTemplate
     from specdec_operator.runtimes.table import Release

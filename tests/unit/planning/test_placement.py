@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from specdec_operator.api.v1alpha1.speculative_model import default_backend
 from specdec_operator.planning.placement import place
-from specdec_operator.planning.resolution import backend_of
 from tests.unit.specs import BASELINE, BASELINE_ENGINE, DRAFT_TARGET, EAGLE3, model
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def test_a_role_without_gpus_of_its_own_has_no_place() -> None:
 @given(draft=TENSOR, target=TENSOR)
 def test_ranks_are_disjoint_and_complete(draft: int, target: int) -> None:
     spec = _pair(draft, target)
-    placed = place(spec.spec, backend_of(spec.spec))
+    placed = place(spec.spec, default_backend(spec.spec))
     ranks = [rank for entry in placed.models for rank in entry.participant_ids]
 
     assert sorted(ranks) == list(range(1, placed.world_size))
@@ -72,7 +72,7 @@ def test_ranks_are_disjoint_and_complete(draft: int, target: int) -> None:
 @given(draft=TENSOR, target=TENSOR)
 def test_devices_count_from_zero_without_a_gap(draft: int, target: int) -> None:
     spec = _pair(draft, target)
-    placed = place(spec.spec, backend_of(spec.spec))
+    placed = place(spec.spec, default_backend(spec.spec))
     devices = [device for entry in placed.models for device in entry.devices]
 
     assert sorted(devices) == list(range(draft + target)) == list(range(placed.gpus))
@@ -82,7 +82,7 @@ def test_devices_count_from_zero_without_a_gap(draft: int, target: int) -> None:
 def test_every_rank_has_a_device(draft: int, target: int) -> None:
     spec = _pair(draft, target)
 
-    for placed in place(spec.spec, backend_of(spec.spec)).models:
+    for placed in place(spec.spec, default_backend(spec.spec)).models:
         assert len(placed.devices) == len(placed.participant_ids)
 
 

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from specdec_operator.api.configuration import OperatorConfiguration
+from specdec_operator.api.v1alpha1.speculative_model import default_backend
 from specdec_operator.planning.refusal import Refused
-from specdec_operator.planning.resolution import Resolution, backend_of, needs_store, resolve
+from specdec_operator.planning.resolution import Resolution, needs_store, resolve
 from specdec_operator.runtimes.table import CapabilityTable, load_table
 from tests.unit.specs import BASELINE, BASELINE_ENGINE, CONFIGURATION, DRAFT_TARGET, EAGLE3, TABLE, model
 
@@ -27,7 +28,7 @@ def reasons(spec: dict[str, Any], *, configuration: OperatorConfiguration = CONF
     ("spec", "backend"), [(EAGLE3, "LLMAPI"), (BASELINE, "LLMAPI"), (DRAFT_TARGET, "TensorRTEngine")]
 )
 def test_a_method_has_its_own_backend(spec: dict[str, Any], backend: str) -> None:
-    assert backend_of(model(spec, runtime=None).spec) == backend
+    assert default_backend(model(spec, runtime=None).spec) == backend
 
 
 def test_the_newest_release_without_a_blocking_defect_is_taken() -> None:

@@ -15,7 +15,6 @@ from specdec_operator.api.rules import Rule
 from specdec_operator.api.v1alpha1 import API_VERSION, patterns
 from specdec_operator.api.v1alpha1.metadata import ObjectMeta
 from specdec_operator.api.v1alpha1.pod import Pod
-from specdec_operator.api.v1alpha1.runtime import PullPolicy
 from specdec_operator.api.v1alpha1.scalars import (
     ImageReference,
     LabelValue,
@@ -24,7 +23,7 @@ from specdec_operator.api.v1alpha1.scalars import (
     RelativePathOrRoot,
     ResourceName,
 )
-from specdec_operator.api.v1alpha1.source import SecretKeyReference
+from specdec_operator.api.v1alpha1.source import PullPolicy, SecretKeyReference
 
 Digest = Annotated[str, Field(max_length=64, pattern=patterns.HEX_DIGEST.expression)]
 JsonText = Annotated[str, Field(max_length=131072)]

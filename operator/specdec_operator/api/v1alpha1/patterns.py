@@ -93,6 +93,18 @@ STEP_NAME: Final = Pattern(
     "a step's name: lower-case letters, digits and '-', beginning with a letter",
 )
 HEX_DIGEST: Final = Pattern(r"^[0-9a-f]*$", "a digest in lower-case hexadecimal digits")
+FILE_PATTERN: Final = Pattern(
+    r"^[A-Za-z0-9_.*?\[\]/@+=-]+$",
+    "file names with '*', '?' and '[...]', as in '*.safetensors'",
+)
+BUILD_ARGUMENT: Final = Pattern(
+    r"^[a-z][a-z0-9_]*$",
+    "an option of trtllm-build without its dashes, as in 'multiple_profiles'",
+)
+BUILD_ARGUMENT_VALUE: Final = Pattern(
+    r"^([A-Za-z0-9_.][A-Za-z0-9_.,:/+-]*)?$",
+    "empty (a flag without a value) or a value of letters, digits and '_.,:/+-' that does not begin with '-'",
+)
 
 PATTERNS: Final = (
     DNS_SUBDOMAIN,
@@ -114,6 +126,9 @@ PATTERNS: Final = (
     WORD,
     STEP_NAME,
     HEX_DIGEST,
+    FILE_PATTERN,
+    BUILD_ARGUMENT,
+    BUILD_ARGUMENT_VALUE,
 )
 
 

@@ -6,17 +6,39 @@ from typing import ClassVar
 
 from specdec_operator.api.model import ApiModel
 from specdec_operator.api.rules import Rule
-from specdec_operator.api.v1alpha1.scalars import DeviceIds, LabelValue, ResourceName
+from specdec_operator.api.v1alpha1.scalars import DeviceIds, LabelValue, ObjectName, Quantity, ResourceName
 
 
 class Gpu(ApiModel):
     """Which GPUs."""
 
-    resource_name: ResourceName = "nvidia.com/gpu"
-    """The extended resource that pods ask for."""
+    resource_name: ResourceName | None = None
+    """The extended resource that pods ask for; MIG and other device plugins' names work as well. Left out:
+    nvidia.com/gpu, unless resourceClaimTemplate is given."""
+    resource_claim_template: ObjectName | None = None
+    """A ResourceClaimTemplate of the namespace (dynamic resource allocation) in place of an extended resource. What it
+    claims must give each pod as many GPUs as status.placement.gpusPerReplica says."""
     product: LabelValue | None = None
     """The node label `nvidia.com/gpu.product` that builds and serving need. Required on TensorRTEngine, whose engines
     are bound to a GPU product, unless the operator has a default."""
+    memory: Quantity | None = None
+    """The memory of one GPU, against which the pair is checked. Left out: known from product for common GPUs, else not
+    checked."""
+
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            expression="!has(self.resourceName) || !has(self.resourceClaimTemplate)",
+            message="give resourceName (an extended resource) or resourceClaimTemplate, not both",
+            holds=lambda self: self.resource_name is None or self.resource_claim_template is None,
+            field=".resourceClaimTemplate",
+            reason="FieldValueForbidden",
+        ),
+    )
+
+    @property
+    def extended_resource(self) -> str | None:
+        """The extended resource that pods ask for; None where a resource claim gives the GPUs."""
+        return None if self.resource_claim_template else self.resource_name or "nvidia.com/gpu"
 
 
 class Placement(ApiModel):
@@ -27,18 +49,10 @@ class Placement(ApiModel):
     draft_devices: DeviceIds | None = None
     """The draft's GPUs, one per rank. Left out: the first ones."""
     target_devices: DeviceIds | None = None
-    """The target's GPUs, one per rank. Left out: those after the draft's."""
+    """The target's GPUs, one per rank. Left out: those after the draft's. A pair shares GPUs where both lists name
+    them."""
 
     RULES: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            expression=(
-                "!has(self.draftDevices) || !has(self.targetDevices) || "
-                "!self.draftDevices.exists(d, d in self.targetDevices)"
-            ),
-            message="draft and target have GPUs of their own with fast logits: no device may be in both lists",
-            holds=lambda self: not set(self.draft_devices or ()) & set(self.target_devices or ()),
-            field=".draftDevices",
-        ),
         Rule(
             expression="has(self.draftDevices) ? has(self.targetDevices) : true",
             message="draftDevices and targetDevices together tell the placement: give both or neither",
@@ -48,8 +62,8 @@ class Placement(ApiModel):
         ),
         Rule(
             expression=(
-                "!has(self.targetDevices) || self.targetDevices.all(d, d < size(self.targetDevices) + "
-                "(has(self.draftDevices) ? size(self.draftDevices) : 0))"
+                "!has(self.targetDevices) || self.targetDevices.all(d, d == 0 || (d - 1) in self.targetDevices || "
+                "(has(self.draftDevices) && (d - 1) in self.draftDevices))"
             ),
             message="draftDevices and targetDevices together must be 0, 1, … without a gap",
             holds=lambda self: _without_gap(self, self.target_devices),
@@ -57,8 +71,8 @@ class Placement(ApiModel):
         ),
         Rule(
             expression=(
-                "!has(self.draftDevices) || !has(self.targetDevices) || self.draftDevices.all(d, "
-                "d < size(self.targetDevices) + size(self.draftDevices))"
+                "!has(self.draftDevices) || !has(self.targetDevices) || self.draftDevices.all(d, d == 0 || "
+                "(d - 1) in self.draftDevices || (d - 1) in self.targetDevices)"
             ),
             message="draftDevices and targetDevices together must be 0, 1, … without a gap",
             holds=lambda self: self.target_devices is None or _without_gap(self, self.draft_devices),
@@ -66,7 +80,12 @@ class Placement(ApiModel):
         ),
     )
 
+    @property
+    def shared(self) -> bool:
+        """Whether draft and target are declared on a common device."""
+        return bool(set(self.draft_devices or ()) & set(self.target_devices or ()))
+
 
 def _without_gap(placement: Placement, devices: list[int] | None) -> bool:
-    total = len(placement.draft_devices or ()) + len(placement.target_devices or ())
-    return all(device < total for device in devices or ())
+    used = {*(placement.draft_devices or ()), *(placement.target_devices or ())}
+    return all(device == 0 or device - 1 in used for device in devices or ())

@@ -1,4 +1,4 @@
-"""What serves the pair: backend, release, image, engine limits, serving options."""
+"""What serves the pair, and the limits of its engines."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pydantic import Field
 from specdec_operator.api.model import ApiModel
 from specdec_operator.api.rules import Rule
 from specdec_operator.api.v1alpha1 import patterns
+from specdec_operator.api.v1alpha1.quantization import BuildArgumentName, BuildArgumentValue
 from specdec_operator.api.v1alpha1.scalars import ImageReference
+from specdec_operator.api.v1alpha1.source import ClaimSource, PullPolicy
 
-Backend = Literal["LLMAPI", "TensorRTEngine"]
-PullPolicy = Literal["Always", "IfNotPresent", "Never"]
+Backend = Literal["LLMAPI", "TensorRTEngine", "VLLM"]
 
 
 class RuntimeImage(ApiModel):
@@ -28,12 +29,21 @@ class Runtime(ApiModel):
     """What serves inside Triton."""
 
     backend: Backend | None = None
-    """LLMAPI: TensorRT-LLM's PyTorch path, no build. TensorRTEngine: engines built ahead. Left out: LLMAPI for Eagle3
-    and None, TensorRTEngine for DraftTarget."""
+    """LLMAPI: TensorRT-LLM's PyTorch path, no build. TensorRTEngine: engines built ahead. VLLM: vLLM inside Triton.
+    Left out: TensorRTEngine for DraftTarget, Eagle, Medusa, Lookahead and ReDrafter, LLMAPI for all others."""
     release: Annotated[str, Field(max_length=40, pattern=patterns.RELEASE.expression)] | None = None
     """The Triton release, as in `26.02`. Left out: the newest one without a known blocking defect for the backend."""
     image: RuntimeImage | None = None
     """A serving image in place of the release's stock image; it must hold what the release holds."""
+
+
+class PrebuiltEngines(ApiModel):
+    """Engines that exist already: they are inspected and served, never built."""
+
+    target: ClaimSource | None = None
+    """The directory with the target's rankN.engine files and config.json."""
+    draft: ClaimSource | None = None
+    """The directory with the draft's."""
 
 
 class Engine(ApiModel):
@@ -46,10 +56,17 @@ class Engine(ApiModel):
     max_sequence_length: Annotated[int, Field(ge=2, le=2097152)] | None = None
     """The longest prompt with its answer, in tokens; drafted tokens are added by the operator. Left out: 3072, or one
     and a half times maxInputLength if that is more, or the model's own context if that is shorter."""
+    max_batched_tokens: Annotated[int, Field(ge=1, le=1048576)] | None = None
+    """The most tokens in one batch. Left out: 8192, or more where the longest prompt or the drafts need it."""
     data_type: Literal["float16", "bfloat16"] | None = None
     """Arithmetic of the engine; the model's own type if left out."""
     logits_data_type: Literal["float32", "float16"] = "float32"
     """The type of logits, one for both engines of a pair and for the model repository."""
+    extra_build_arguments: Annotated[dict[BuildArgumentName, BuildArgumentValue], Field(max_length=32)] = {}
+    """More options of trtllm-build, without dashes, as in `multiple_profiles: enable`; an empty value is a flag without
+    one. Options that the operator sets itself are refused."""
+    prebuilt: PrebuiltEngines | None = None
+    """Engines that exist already, in place of built ones."""
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -66,23 +83,3 @@ class Engine(ApiModel):
             field=".maxInputLength",
         ),
     )
-
-
-class KvCache(ApiModel):
-    """The key-value cache."""
-
-    free_gpu_memory_percent: Annotated[int, Field(ge=1, le=95, alias="freeGPUMemoryPercent")] = 80
-    """The part of the GPU memory left after the model is loaded that the cache takes."""
-    reuse: bool = True
-    """Share cache blocks between requests with the same prefix. DraftTarget needs it."""
-
-
-class Serving(ApiModel):
-    """How requests are served."""
-
-    max_batch_size: Annotated[int, Field(ge=1, le=2048)] | None = None
-    """The most requests that Triton hands to the model at once. Left out: engine.maxBatchSize, or 8."""
-    max_queue_delay_microseconds: Annotated[int, Field(ge=0, le=10_000_000)] = 0
-    """How long Triton waits to fill a batch, in microseconds."""
-    kv_cache: KvCache = KvCache()
-    """The key-value cache."""

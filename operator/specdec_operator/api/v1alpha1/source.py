@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from specdec_operator.api.model import ApiModel
 from specdec_operator.api.rules import Rule
 from specdec_operator.api.v1alpha1 import patterns
-from specdec_operator.api.v1alpha1.scalars import ObjectName, RelativePath
+from specdec_operator.api.v1alpha1.scalars import ImageReference, ObjectName, RelativePath
+
+PullPolicy = Literal["Always", "IfNotPresent", "Never"]
+FilePattern = Annotated[str, Field(min_length=1, max_length=128, pattern=patterns.FILE_PATTERN.expression)]
 
 
 class SecretKeyReference(ApiModel):
@@ -51,6 +54,10 @@ class HuggingFaceSource(ApiModel):
         | None
     ) = None
     """Another hub's address. Left out, the operator's setting holds."""
+    allow_patterns: Annotated[list[FilePattern], Field(max_length=32)] = []
+    """Only files that one of these matches are downloaded; all files if empty."""
+    ignore_patterns: Annotated[list[FilePattern], Field(max_length=32)] = []
+    """Files that one of these matches are not downloaded."""
 
 
 class ClaimSource(ApiModel):
@@ -62,6 +69,17 @@ class ClaimSource(ApiModel):
     """The model's directory inside the volume; the volume's root if left out. No part may be `..`."""
 
 
+class ImageSource(ApiModel):
+    """An OCI image or artifact that holds the model, mounted as a volume (Kubernetes 1.33 and newer)."""
+
+    reference: ImageReference
+    """The image, with tag or digest. A tag that moves is a model that changes: prefer a digest."""
+    pull_policy: PullPolicy = "IfNotPresent"
+    """When the kubelet pulls it."""
+    sub_path: RelativePath | None = None
+    """The model's directory inside the image; its root if left out."""
+
+
 class ModelSource(ApiModel):
     """Where a model comes from: exactly one of the members."""
 
@@ -69,27 +87,15 @@ class ModelSource(ApiModel):
     """Download from a hub, once, into the store."""
     persistent_volume_claim: ClaimSource | None = None
     """Use a directory of a volume claim as it is."""
+    image: ImageSource | None = None
+    """Use a directory of an image volume as it is."""
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            expression="has(self.huggingFace) != has(self.persistentVolumeClaim)",
-            message="give exactly one source: huggingFace or persistentVolumeClaim",
-            holds=lambda self: (self.hugging_face is None) != (self.persistent_volume_claim is None),
+            expression=("[has(self.huggingFace), has(self.persistentVolumeClaim), has(self.image)].exists_one(x, x)"),
+            message="give exactly one source: huggingFace, persistentVolumeClaim or image",
+            holds=lambda self: (
+                sum(part is not None for part in (self.hugging_face, self.persistent_volume_claim, self.image)) == 1
+            ),
         ),
     )
-
-
-class Parallelism(ApiModel):
-    """How a model is split over GPUs."""
-
-    tensor: Annotated[int, Field(ge=1, le=64)] = 1
-    """Tensor parallelism: the number of GPUs (and MPI ranks on the engine backend) that share each layer."""
-
-
-class Model(ApiModel):
-    """A target or a draft model."""
-
-    source: ModelSource
-    """Where the model comes from."""
-    parallelism: Parallelism = Parallelism()
-    """How the model is split over GPUs."""

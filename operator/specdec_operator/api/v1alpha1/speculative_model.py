@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -11,15 +11,23 @@ from specdec_operator.api.model import ApiModel
 from specdec_operator.api.rules import Rule
 from specdec_operator.api.v1alpha1 import API_VERSION
 from specdec_operator.api.v1alpha1.metadata import ObjectMeta
+from specdec_operator.api.v1alpha1.model import Model
 from specdec_operator.api.v1alpha1.placement import Placement
 from specdec_operator.api.v1alpha1.pod import Pod, Service, Update
-from specdec_operator.api.v1alpha1.runtime import Engine, Runtime, Serving
-from specdec_operator.api.v1alpha1.source import Model
-from specdec_operator.api.v1alpha1.speculation import Speculation
+from specdec_operator.api.v1alpha1.runtime import Backend, Engine, Runtime
+from specdec_operator.api.v1alpha1.serving import Serving
+from specdec_operator.api.v1alpha1.speculation import DRAFTING_METHODS, Speculation
 from specdec_operator.api.v1alpha1.status import SpeculativeModelStatus
 from specdec_operator.api.v1alpha1.storage import Storage
 
-_DRAFTING = ("Eagle3", "DraftTarget")
+ENGINE_METHODS: Final = ("DraftTarget", "Eagle", "Medusa", "Lookahead", "ReDrafter")
+"""Methods that the backend TensorRTEngine serves where none is named."""
+_DRAFTING = ", ".join(f"'{method}'" for method in DRAFTING_METHODS)
+_BUILT = ", ".join(f"'{method}'" for method in ENGINE_METHODS)
+_ON_ENGINES = (
+    f"(has(self.runtime.backend) ? self.runtime.backend == 'TensorRTEngine' : self.speculation.method in [{_BUILT}])"
+)
+_PLACES_DRAFT = f"(self.speculation.method == 'DraftTarget' && {_ON_ENGINES})"
 
 
 class SpeculativeModelSpec(ApiModel):
@@ -54,34 +62,34 @@ class SpeculativeModelSpec(ApiModel):
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            expression="has(self.draft) || !(self.speculation.method in ['Eagle3', 'DraftTarget'])",
+            expression=f"has(self.draft) || !(self.speculation.method in [{_DRAFTING}])",
             message="this method needs a draft: give draft.source",
-            holds=lambda self: self.draft is not None or self.speculation.method not in _DRAFTING,
+            holds=lambda self: self.draft is not None or self.speculation.method not in DRAFTING_METHODS,
             field=".draft",
             reason="FieldValueRequired",
         ),
         Rule(
-            expression="!has(self.draft) || self.speculation.method in ['Eagle3', 'DraftTarget']",
+            expression=f"!has(self.draft) || self.speculation.method in [{_DRAFTING}]",
             message="this method takes no draft: remove draft or choose a method that drafts with a model",
-            holds=lambda self: self.draft is None or self.speculation.method in _DRAFTING,
+            holds=lambda self: self.draft is None or self.speculation.method in DRAFTING_METHODS,
             field=".draft",
             reason="FieldValueForbidden",
         ),
         Rule(
-            expression="!has(self.placement.draftDevices) || self.speculation.method == 'DraftTarget'",
-            message="only the method DraftTarget places its draft on devices of its own: remove draftDevices",
-            holds=lambda self: self.placement.draft_devices is None or self.speculation.method == "DraftTarget",
+            expression=f"!has(self.placement.draftDevices) || {_PLACES_DRAFT}",
+            message=(
+                "only the method DraftTarget on TensorRTEngine places its draft on devices of its own: "
+                "remove draftDevices"
+            ),
+            holds=lambda self: self.placement.draft_devices is None or places_draft(self),
             field=".placement.draftDevices",
             reason="FieldValueForbidden",
         ),
         Rule(
-            expression=(
-                "self.speculation.method != 'DraftTarget' || !has(self.placement.targetDevices) || "
-                "has(self.placement.draftDevices)"
-            ),
+            expression=(f"!{_PLACES_DRAFT} || !has(self.placement.targetDevices) || has(self.placement.draftDevices)"),
             message="draftDevices and targetDevices together tell the placement: give both or neither",
             holds=lambda self: (
-                self.speculation.method != "DraftTarget"
+                not places_draft(self)
                 or self.placement.target_devices is None
                 or self.placement.draft_devices is not None
             ),
@@ -90,68 +98,43 @@ class SpeculativeModelSpec(ApiModel):
         ),
         Rule(
             expression=(
-                "!has(self.placement.targetDevices) || "
-                "size(self.placement.targetDevices) == self.target.parallelism.tensor"
+                "!has(self.placement.targetDevices) || size(self.placement.targetDevices) == "
+                "self.target.parallelism.tensor * self.target.parallelism.pipeline"
             ),
-            message="targetDevices must name as many devices as target.parallelism.tensor says",
+            message="targetDevices must name as many devices as target.parallelism (tensor times pipeline) says",
             holds=lambda self: (
                 self.placement.target_devices is None
-                or len(self.placement.target_devices) == self.target.parallelism.tensor
+                or len(self.placement.target_devices) == self.target.parallelism.ranks
             ),
             field=".placement.targetDevices",
         ),
         Rule(
             expression=(
-                "!has(self.placement.draftDevices) || !has(self.draft) || "
-                "size(self.placement.draftDevices) == self.draft.parallelism.tensor"
+                "!has(self.placement.draftDevices) || !has(self.draft) || size(self.placement.draftDevices) == "
+                "self.draft.parallelism.tensor * self.draft.parallelism.pipeline"
             ),
-            message="draftDevices must name as many devices as draft.parallelism.tensor says",
+            message="draftDevices must name as many devices as draft.parallelism (tensor times pipeline) says",
             holds=lambda self: (
                 self.placement.draft_devices is None
                 or self.draft is None
-                or len(self.placement.draft_devices) == self.draft.parallelism.tensor
+                or len(self.placement.draft_devices) == self.draft.parallelism.ranks
             ),
             field=".placement.draftDevices",
         ),
         Rule(
-            expression=(
-                "!has(self.engine) || (has(self.runtime.backend) ? self.runtime.backend == 'TensorRTEngine' : "
-                "self.speculation.method == 'DraftTarget')"
-            ),
+            expression=f"!has(self.engine) || {_ON_ENGINES}",
             message=(
                 "engine belongs to the backend TensorRTEngine: remove engine, or set runtime.backend to TensorRTEngine "
                 "where the method allows it"
             ),
-            holds=lambda self: self.engine is None or _is_built(self),
+            holds=lambda self: self.engine is None or default_backend(self) == "TensorRTEngine",
             field=".engine",
             reason="FieldValueForbidden",
         ),
         Rule(
-            expression=(
-                "!has(self.runtime.backend) || self.speculation.method != 'Eagle3' || self.runtime.backend == 'LLMAPI'"
-            ),
-            message="Eagle3 is served by the backend LLMAPI only: set runtime.backend to LLMAPI or leave it out",
-            holds=lambda self: self.speculation.method != "Eagle3" or self.runtime.backend in (None, "LLMAPI"),
-            field=".runtime.backend",
-        ),
-        Rule(
-            expression=(
-                "!has(self.runtime.backend) || self.speculation.method != 'DraftTarget' || "
-                "self.runtime.backend == 'TensorRTEngine'"
-            ),
-            message=(
-                "DraftTarget is served by the backend TensorRTEngine only: "
-                "set runtime.backend to TensorRTEngine or leave it out"
-            ),
-            holds=lambda self: (
-                self.speculation.method != "DraftTarget" or self.runtime.backend in (None, "TensorRTEngine")
-            ),
-            field=".runtime.backend",
-        ),
-        Rule(
-            expression="self.speculation.method != 'DraftTarget' || self.serving.kvCache.reuse",
+            expression=f"!{_PLACES_DRAFT} || self.serving.kvCache.reuse",
             message="DraftTarget needs the cache of earlier steps: leave serving.kvCache.reuse true",
-            holds=lambda self: self.speculation.method != "DraftTarget" or self.serving.kv_cache.reuse,
+            holds=lambda self: not places_draft(self) or self.serving.kv_cache.reuse,
             field=".serving.kvCache.reuse",
         ),
         Rule(
@@ -169,14 +152,36 @@ class SpeculativeModelSpec(ApiModel):
             field=".serving.maxBatchSize",
         ),
         Rule(
-            expression="!has(self.draft) || self.speculation.method != 'Eagle3' || self.draft.parallelism.tensor == 1",
-            message="an EAGLE-3 head is split like its target: leave draft.parallelism out",
+            expression=(
+                "!has(self.draft) || self.speculation.method == 'DraftTarget' || "
+                "self.draft.parallelism.tensor * self.draft.parallelism.pipeline == 1"
+            ),
+            message="a head is split like its target: leave draft.parallelism out",
             holds=lambda self: (
-                self.draft is None or self.speculation.method != "Eagle3" or self.draft.parallelism.tensor == 1
+                self.draft is None or self.speculation.method == "DraftTarget" or self.draft.parallelism.ranks == 1
             ),
             field=".draft",
         ),
+        Rule(
+            expression=f"!has(self.serving.draftKvCache) || {_PLACES_DRAFT}",
+            message="only the method DraftTarget on TensorRTEngine has a cache of the draft's: remove draftKvCache",
+            holds=lambda self: self.serving.draft_kv_cache is None or places_draft(self),
+            field=".serving.draftKvCache",
+            reason="FieldValueForbidden",
+        ),
     )
+
+
+def default_backend(spec: SpeculativeModelSpec) -> Backend:
+    """The backend that serves a spec: the declared one, or the method's own."""
+    if spec.runtime.backend is not None:
+        return spec.runtime.backend
+    return "TensorRTEngine" if spec.speculation.method in ENGINE_METHODS else "LLMAPI"
+
+
+def places_draft(spec: SpeculativeModelSpec) -> bool:
+    """Whether the draft is a model of its own with devices of its own: DraftTarget on TensorRTEngine."""
+    return spec.speculation.method == "DraftTarget" and default_backend(spec) == "TensorRTEngine"
 
 
 class SpeculativeModel(ApiModel):
@@ -201,12 +206,6 @@ class SpeculativeModel(ApiModel):
             field=".metadata.name",
         ),
     )
-
-
-def _is_built(spec: SpeculativeModelSpec) -> bool:
-    if spec.runtime.backend is not None:
-        return spec.runtime.backend == "TensorRTEngine"
-    return spec.speculation.method == "DraftTarget"
 
 
 def _short_label(name: str) -> bool:
