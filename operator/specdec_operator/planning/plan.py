@@ -141,8 +141,13 @@ def _serving_request(
 ) -> ServingRequest:
     engine = limits(spec, resolution, facts) if resolution.backend == "TensorRTEngine" else None
     ends = facts["target"].eos_token_ids
+    draft = facts.get("draft")
     return ServingRequest(
         method=spec.speculation.method,
+        speculation=spec.speculation,
+        target_parallelism=spec.target.parallelism,
+        context_length=facts["target"].context_length,
+        draft_context_length=draft.context_length if draft else None,
         release=resolution.release,
         draft_tokens=resolution.draft_tokens,
         devices={

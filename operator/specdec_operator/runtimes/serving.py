@@ -6,13 +6,14 @@ The directories are the container's, the same for every model, so that nothing o
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from specdec_operator.api.v1alpha1.model import Parallelism
     from specdec_operator.api.v1alpha1.serving import Serving
-    from specdec_operator.api.v1alpha1.speculation import Method
+    from specdec_operator.api.v1alpha1.speculation import Method, Speculation
     from specdec_operator.pod.inputs import ModelTemplate
     from specdec_operator.runtimes.table import Release
 
@@ -22,6 +23,8 @@ REPOSITORY = "/repository"
 HTTP_PORT, GRPC_PORT, METRICS_PORT = 8000, 8001, 8002
 EXIT_TIMEOUT_SECONDS = 30
 SERVER = "/opt/tritonserver/bin/tritonserver"
+
+LogitsTransfer = Literal["Disabled", "Standard", "Fast"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,20 +40,36 @@ class ServingRequest:
     """A valid spec, reduced to what decides the serving files.
 
     Attributes:
+        speculation: The method's options, as declared.
         draft_tokens: The most tokens drafted per step; 0 without speculation.
         devices: Per role that has GPUs of its own.
-        world_size: MPI processes; 1 starts the server without MPI.
+        world_size: MPI processes that are started with the pod; 1 where the server starts alone or starts the others.
         batch: The most requests that Triton hands over at once.
+        target_parallelism: How the target is split.
+        shared_devices: Whether draft and target have a GPU in common.
+        logits_transfer: How draft logits reach the target; None unless the draft is a model on engines.
+        choices: Nodes of the draft tree, parents first; None for the backend's own default.
+        context_length: The longest prompt with its answer, in tokens, that the target's files allow.
+        draft_context_length: The same of the draft's; None without a draft.
+        kv_tokens: Per role, the most tokens of its key-value cache; only where two models share a GPU.
         end_id: The token that ends a text, for the canary.
     """
 
     method: Method
+    speculation: Speculation
     release: Release
     draft_tokens: int
     devices: Mapping[str, PlacedDevices]
     world_size: int
     batch: int
     serving: Serving
+    target_parallelism: Parallelism
+    shared_devices: bool = False
+    logits_transfer: LogitsTransfer | None = None
+    choices: tuple[tuple[int, ...], ...] | None = None
+    context_length: int | None = None
+    draft_context_length: int | None = None
+    kv_tokens: Mapping[str, int] = field(default_factory=dict)
     logits_data_type: str = "float32"
     end_id: int | None = None
 
