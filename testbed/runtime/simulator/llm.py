@@ -5,25 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from testbed.runtime.inference.eagle3 import Eagle3Head
 from testbed.runtime.inference.errors import InferenceError
-from testbed.runtime.inference.llama import LlamaModel
-from testbed.runtime.inference.speculation import (
-    DraftModelDrafter,
-    Eagle3Drafter,
-    TemperatureSampler,
-    generate,
-    greedy,
-)
+from testbed.runtime.inference.mtp import load_target
+from testbed.runtime.inference.speculation import TemperatureSampler, generate, greedy
 from testbed.runtime.inference.tokenizer import TextTokenizer
 from testbed.runtime.simulator.errors import ParameterError, RequestError
 from testbed.runtime.simulator.gpus import require_gpus
+from testbed.runtime.simulator.llm_drafters import make_drafter
+from testbed.runtime.simulator.llm_text import TextStream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
-    from testbed.runtime.inference.speculation import Drafter, Generation
-    from testbed.runtime.simulator.llm_arguments import LLMArguments, SpeculationArguments
+    from testbed.runtime.inference.speculation import Generation
+    from testbed.runtime.simulator.llm_arguments import LLMArguments
 
 _DEFAULT_MAX_TOKENS = 32
 
@@ -62,9 +57,9 @@ class SimulatedLLM:
         if wanted > len(gpus):
             raise ParameterError(f"world_size ({wanted}) is larger than the number of visible GPUs ({len(gpus)})")
         try:
-            self._target = LlamaModel.load(arguments.model)
+            self._target = load_target(arguments.model)
             self._tokenizer = TextTokenizer.load(arguments.model)
-            self._drafter = _drafter(arguments.speculation, self._target)
+            self._drafter = make_drafter(arguments, self._target)
         except InferenceError as problem:
             raise ParameterError(str(problem)) from problem
         self._longest = min(arguments.max_seq_len or 1 << 30, self._target.config.max_position_embeddings)
@@ -98,7 +93,7 @@ class SimulatedLLM:
         self, tokens: list[int], max_tokens: int, sampling: Sampling, on_text: Callable[[str], None] | None
     ) -> Generation:
         sampled = sampling.temperature > 0
-        stream = _TextStream(self._tokenizer, on_text) if on_text else None
+        stream = TextStream(self._tokenizer, on_text) if on_text else None
         return generate(
             self._target,
             tokens,
@@ -108,27 +103,3 @@ class SimulatedLLM:
             sampler=TemperatureSampler(sampling.temperature, sampling.seed) if sampled else greedy,
             on_tokens=stream.add if stream else None,
         )
-
-
-class _TextStream:
-    """Turns growing token lists into new pieces of text."""
-
-    def __init__(self, tokenizer: TextTokenizer, emit: Callable[[str], None]) -> None:
-        self._tokenizer = tokenizer
-        self._emit = emit
-        self._tokens: list[int] = []
-        self._sent = ""
-
-    def add(self, tokens: Sequence[int]) -> None:
-        self._tokens.extend(tokens)
-        text = self._tokenizer.decode(self._tokens)
-        self._emit(text[len(self._sent) :])
-        self._sent = text
-
-
-def _drafter(speculation: SpeculationArguments | None, target: LlamaModel) -> Drafter | None:
-    if speculation is None:
-        return None
-    if speculation.method == "DraftTarget":
-        return DraftModelDrafter(LlamaModel.load(speculation.directory), speculation.max_draft_len)
-    return Eagle3Drafter(Eagle3Head.load(speculation.directory, target), speculation.max_draft_len)
