@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from specdec_operator.api.v1alpha1.speculation import METHODS
 from specdec_operator.reconcile.conditions import ORDER
 from specdec_operator.resources import labels
 
@@ -30,7 +31,7 @@ KINDS = frozenset(
     {"Assembly", "ConfigMap", "ControllerRevision", "Deployment", "Engine", "Job", "Model", "ModelArtifact"}
     | {"Service", "SpeculativeModel"}
 )
-METHODS_AND_BACKENDS = frozenset({"DraftTarget", "Eagle3", "None", "TensorRTEngine"})
+METHODS_AND_BACKENDS = frozenset({*METHODS, "TensorRTEngine"})
 ARCHITECTURES = frozenset({"LlamaForCausalLM", "MistralForCausalLM"})
 EVENTS = frozenset({"Acquire", "Normal", "Reconcile", "Warning"})
 KUBERNETES = frozenset(

@@ -53,7 +53,7 @@ def test_another_version_is_named() -> None:
 
 
 def test_a_rule_is_still_checked_when_another_field_is_malformed() -> None:
-    document = of("devices that overlap")
+    document = of("a draft device that leaves a gap")
     document["spec"]["replicas"] = "3"
 
     assert {found.path for found in check_document(document)} >= {"spec.replicas", "spec.placement.draftDevices"}

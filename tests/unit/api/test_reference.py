@@ -33,6 +33,6 @@ def test_a_type_tells_every_place_where_it_stands() -> None:
 
 
 def test_bounds_defaults_and_words_are_told() -> None:
-    row = next(line for line in TEXT.splitlines() if line.startswith("| `freeGPUMemoryPercent`"))
+    row = next(line for line in TEXT.splitlines() if line.startswith("| `maxQueueSize`"))
 
-    assert "| integer | 1 to 95 | `80` |" in row
+    assert "| integer | 0 to 1000000 | `0` |" in row

@@ -220,10 +220,11 @@ apiVersion: specdec.dev/v1alpha1
 kind: SpeculativeModel
 metadata: {name: twice}
 spec:
-  runtime: {backend: TensorRTEngine, release: "26.08"}
+  runtime: {release: "99.01"}
   target: {source: {huggingFace: {repository: a/b}}}
   draft: {source: {huggingFace: {repository: a/c}}}
   speculation: {method: Eagle3}
+  serving: {draftKvCache: {}}
 """
 
 
@@ -233,10 +234,10 @@ def test_a_broken_rule_hides_nothing_that_the_operator_would_refuse(
     file.write_text(BROKEN_IN_TWO_WAYS)
     assert main(["validate", str(file)]) == 1
     found = [line.split(": ")[1] for line in lines(capsys)]
-    assert found == ["spec.runtime.backend", "spec.runtime.release"]
+    assert found == ["spec.serving.draftKvCache", "spec.runtime.release"]
 
 
 def test_what_follows_from_a_broken_rule_is_not_said_twice(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file.write_text(BROKEN_IN_TWO_WAYS.replace("26.08", "26.02"))
+    file.write_text(BROKEN_IN_TWO_WAYS.replace("99.01", "26.02"))
     assert main(["validate", str(file)]) == 1
     assert len(lines(capsys)) == 1
