@@ -53,7 +53,7 @@ def _train_llama(parameters: dict[str, Any], batch: Batch, shape: shapes.Shape, 
         losses = optax.softmax_cross_entropy_with_integer_labels(logits[:, :-1], tokens[:, 1:])
         return jnp.sum(losses * weights) / jnp.sum(weights)
 
-    return _halves(_descend(parameters, loss, steps=steps, rows=len(batch.tokens)))
+    return halves(descend(parameters, loss, steps=steps, rows=len(batch.tokens)))
 
 
 def _train_head(key: Any, target: dict[str, Any], batch: Batch, directory: Path) -> None:
@@ -77,12 +77,12 @@ def _train_head(key: Any, target: dict[str, Any], batch: Batch, directory: Path)
             hidden = out[:, :-1]
         return total
 
-    head = _halves(_descend(network.initial_head(key, len(kept)), loss, steps=HEAD_STEPS, rows=len(batch.tokens)))
+    head = halves(descend(network.initial_head(key, len(kept)), loss, steps=HEAD_STEPS, rows=len(batch.tokens)))
     directory.mkdir(parents=True, exist_ok=True)
     shapes.write_head_files(directory)
     member = np.isin(np.arange(shapes.TARGET.vocabulary), kept)
     maps = {"d2t": kept - np.arange(len(kept)), "t2d": member}
-    write_tensors(directory / WEIGHTS_FILE, {**_arrays(head), **maps}, dtype="F16")
+    write_tensors(directory / WEIGHTS_FILE, {**arrays(head), **maps}, dtype="F16")
 
 
 def _draft_vocabulary(wanted: NDArray[Any], batch: Batch) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -95,9 +95,10 @@ def _draft_vocabulary(wanted: NDArray[Any], batch: Batch) -> tuple[NDArray[np.in
     return kept, label_of
 
 
-def _descend(
+def descend(
     parameters: dict[str, Any], loss: Callable[[dict[str, Any], Any], Any], *, steps: int, rows: int
 ) -> dict[str, Any]:
+    """Return parameters after so many steps of gradient descent on the loss, which takes them and the chosen rows."""
     optimizer = optax.adamw(optax.warmup_cosine_decay_schedule(0.0, 4e-3, 30, steps, 1e-5), b2=0.99)
     state = optimizer.init(parameters)
     random = np.random.default_rng(rows)
@@ -116,18 +117,19 @@ def _descend(
     return parameters
 
 
-def _halves(parameters: dict[str, Any]) -> dict[str, Any]:
+def halves(parameters: dict[str, Any]) -> dict[str, Any]:
     """Round to what the file will hold, so that a head is trained on the target that is served."""
     return {name: value.astype(jnp.float16).astype(jnp.float32) for name, value in parameters.items()}
 
 
-def _arrays(parameters: dict[str, Any]) -> dict[str, NDArray[Any]]:
+def arrays(parameters: dict[str, Any]) -> dict[str, NDArray[Any]]:
+    """Return parameters as numpy arrays."""
     return {name: np.asarray(value) for name, value in parameters.items()}
 
 
 def _write_llama(directory: Path, parameters: dict[str, Any], shape: shapes.Shape, tokenizer: Tokenizer) -> None:
     directory.mkdir(parents=True, exist_ok=True)
-    write_tensors(directory / WEIGHTS_FILE, _arrays(parameters), dtype="F16")
+    write_tensors(directory / WEIGHTS_FILE, arrays(parameters), dtype="F16")
     shapes.write_llama_files(directory, shape)
     shapes.write_tokenizer_files(directory)
     tokenizer.save(str(directory / "tokenizer.json"))
