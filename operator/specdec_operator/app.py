@@ -84,7 +84,7 @@ async def run_operator(surroundings: Surroundings) -> None:
         lease = _lease(surroundings.configuration)
         elector = LeaseElector(unfenced, lease, observe=metrics.leader)
         api = HttpKubernetesApi(session, server, may_write=elector.may_write, observe=metrics.request)
-        operator = _Operator(surroundings, queue=queue, api=api, health=health)
+        operator = _Operator(surroundings, queue=queue, api=api, health=health, metrics=metrics)
         await _reach(unfenced, lease)
         # One that waits for the lease is ready too: a rolling update starts the new process before the old one ends.
         health.set_ready()
@@ -121,7 +121,15 @@ def _lease(configuration: OperatorConfiguration) -> LeaseSettings:
 class _Operator:
     """The part that runs while this process leads."""
 
-    def __init__(self, surroundings: Surroundings, *, queue: WorkQueue, api: HttpKubernetesApi, health: Health) -> None:
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        *,
+        queue: WorkQueue,
+        api: HttpKubernetesApi,
+        health: Health,
+        metrics: Metrics,
+    ) -> None:
         configuration = surroundings.configuration
         self._surroundings = surroundings
         self._queue = queue
@@ -131,6 +139,7 @@ class _Operator:
             api=api,
             events=EventRecorder(api, controller="specdec.dev/operator", instance=configuration.instance),
             prover=surroundings.prover or TritonProver(),
+            gauges=metrics,
             table=load_table(configuration.releases),
             configuration=configuration,
             templates=Templates(),

@@ -39,6 +39,12 @@ class Metrics:
         self._requests = Counter(
             "rest_client_requests", "Requests to the API server", ["verb", "resource", "code"], registry=registry
         )
+        self._acceptance = Gauge(
+            "specdec_acceptance_ratio",
+            "Accepted of drafted tokens in the last proof of a model whose release reports them",
+            ["namespace", "name"],
+            registry=registry,
+        )
         for controller in _CONTROLLERS:
             self._retries.labels(controller)
 
@@ -64,6 +70,13 @@ class Metrics:
     def request(self, verb: str, resource: str, code: str) -> None:
         """A request to the API server was answered."""
         self._requests.labels(verb, resource, code).inc()
+
+    def acceptance(self, *, namespace: str, name: str, ratio: float | None) -> None:
+        """A model's drafts were accepted at this ratio; None where that is not known or the model is gone."""
+        if ratio is not None:
+            self._acceptance.labels(namespace, name).set(ratio)
+        else:
+            self._acceptance.remove_by_labels({"namespace": namespace, "name": name})
 
     def leader(self, leading: bool) -> None:  # noqa: FBT001 - a gauge's value
         """This process leads, or no longer does."""

@@ -114,7 +114,7 @@ def succeeded(
         update={
             "state": "Ready",
             "reason": "Ready",
-            "message": "",
+            "message": "; ".join(str(note) for note in result.get("notes", ()))[:2048],
             "facts": facts,
             "digest": str(result.get("digest", "")),
             "attempts": status.attempts + 1,

@@ -11,8 +11,10 @@ if TYPE_CHECKING:
 
 ORDER: tuple[ConditionType, ...] = get_args(ConditionType)
 """The way to serving, as the API lists it."""
-WAY: tuple[ConditionType, ...] = ORDER[:-2]
-"""Conditions that are always there; the others only while they hold."""
+WAY: tuple[ConditionType, ...] = tuple(
+    kind for kind in ORDER if kind not in ("PairEffective", "Reconciling", "Stalled")
+)
+"""Conditions that are always there; the others only where or while they mean something."""
 
 _MESSAGE_LIMIT = 2048
 
@@ -52,7 +54,7 @@ class Conditions:
         return found is not None and found.status == "True"
 
     def in_order(self) -> list[Condition]:
-        """All conditions in the order of the way to serving; Reconciling and Stalled only while True."""
+        """All conditions in the order of the way to serving; PairEffective, Reconciling and Stalled only as found."""
         for kind in WAY:
             if kind not in self._found:
                 self.set(kind, "Unknown", "Waiting", "waits for the conditions before it")

@@ -23,6 +23,13 @@ class Recorder(Protocol):
         """Post an Event; never raises."""
 
 
+class Gauges(Protocol):
+    """Figures about models, for those who watch many."""
+
+    def acceptance(self, *, namespace: str, name: str, ratio: float | None) -> None:
+        """A model's drafts were accepted at this ratio; None where that is not known or the model is gone."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Context:
     """The reconcilers' surroundings.
@@ -34,6 +41,7 @@ class Context:
     api: KubernetesApi
     events: Recorder
     prover: Prover
+    gauges: Gauges
     table: CapabilityTable
     configuration: OperatorConfiguration
     templates: Templates

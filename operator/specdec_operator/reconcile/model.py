@@ -14,6 +14,7 @@ from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel, pa
 from specdec_operator.cluster.apply import ensure_status
 from specdec_operator.cluster.errors import NotFound
 from specdec_operator.cluster.resources import SPECULATIVE_MODELS
+from specdec_operator.reconcile.acceptance import judge
 from specdec_operator.reconcile.conditions import Conditions
 from specdec_operator.reconcile.context import timestamp
 from specdec_operator.reconcile.halt import Halt
@@ -50,6 +51,7 @@ class ModelReconciler:
         try:
             document = await self._context.api.get(SPECULATIVE_MODELS, namespace=key.namespace, name=key.name)
         except NotFound:
+            self._context.gauges.acceptance(namespace=key.namespace, name=key.name, ratio=None)
             return Result()
         if "deletionTimestamp" in document["metadata"]:
             return Result()
@@ -90,10 +92,23 @@ class _Pass:
         # A change that is refused takes nothing from what serves.
         if halt and not (halt.condition == "Available" and self._conditions.holds("Available")):
             self._conditions.set(halt.condition, "False", halt.reason, halt.message)
+        self._judge()
         set_ready(self._conditions, self._model, self._findings, halt)
         await self._write()
         waits = [wait for wait in (requeue, halt.requeue_after if halt else None) if wait is not None]
         return Result(requeue_after=min(waits, default=None))
+
+    def _judge(self) -> None:
+        """Say whether the pair's drafts are accepted, where the release reports it."""
+        findings, metadata = self._findings, self._model.metadata
+        serving, proof = findings.serving, findings.proof
+        fresh = proof if serving and proof and proof.revision == serving.revision else None
+        reported = bool(findings.prepared.plan.files.counted) if findings.prepared else None
+        verdict = findings.verdict = judge(self._model.spec.speculation.method, fresh, is_reported=reported)
+        if verdict:
+            self._conditions.set("PairEffective", verdict.status, verdict.reason, verdict.message)
+        ratio = verdict.ratio if verdict else None
+        self._context.gauges.acceptance(namespace=metadata.namespace, name=metadata.name, ratio=ratio)
 
     async def _advance(self) -> tuple[Halt | None, float | None]:
         """Prepare, then serve: what serves is kept up even while preparing halts."""

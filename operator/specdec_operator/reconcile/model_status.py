@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.status import FailedRevision, ProofStatus
     from specdec_operator.cluster.api import JsonObject
     from specdec_operator.planning.placement import PodPlacement
+    from specdec_operator.reconcile.acceptance import Verdict
     from specdec_operator.reconcile.conditions import Conditions
     from specdec_operator.reconcile.halt import Halt
     from specdec_operator.reconcile.preparation import Preparation, Prepared
@@ -39,6 +40,7 @@ class Findings:
     current_revision: str = ""
     update_revision: str = ""
     failed_revision: FailedRevision | None = None
+    verdict: Verdict | None = None
 
 
 def set_available(conditions: Conditions, serving: Serving) -> None:
@@ -122,7 +124,7 @@ def render_status(
         update_revision=findings.update_revision or model.status.update_revision,
         failed_revision=findings.failed_revision,
         proof=findings.proof,
-        acceptance="Unknown" if model.spec.draft else "",
+        acceptance=findings.verdict.word if findings.verdict else "",
         controller=configuration.instance,
     )
     return written(status)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from specdec_operator.reconcile.conditions import Conditions
     from specdec_operator.reconcile.context import Context
     from specdec_operator.reconcile.rollout import Serving
-    from specdec_operator.runtimes.serving import ServingFiles
+    from specdec_operator.runtimes.serving import RequestTensor, ServingFiles
 
 _AGAIN_SECONDS = 30.0
 
@@ -46,8 +46,9 @@ class Proving:
             return
         wanted = ProofStatus(revision=serving.revision, pods=pods_key(serving))
         before = next((c for c in self._model.status.conditions if c.type == "Served"), None)
-        if self._model.status.proof == wanted and before is not None and before.status == "True":
-            self.proof = wanted
+        kept = self._model.status.proof
+        if _same(kept, wanted) and before is not None and before.status == "True":
+            self.proof = kept
             self._conditions.set("Served", "True", before.reason, before.message)
             return
         await self._prove(serving, files, wanted)
@@ -56,15 +57,15 @@ class Proving:
         host = serving.service["spec"].get("clusterIP", "")
         request = ProofRequest(
             model=files.endpoint_model,
-            tensors=tuple(
-                Tensor(name=t.name, datatype=t.datatype, shape=t.shape, values=t.values) for t in files.tensors
-            ),
+            tensors=_tensors(files.tensors),
             output=files.output,
             revision=serving.revision,
+            counted=tuple(_tensors(tensors) for tensors in files.counted),
         )
         proof = await self._context.prover.prove(Endpoint(host=host, port=HTTP_PORT), request)
         if proof.outcome is Outcome.SERVED:
-            self.proof = wanted
+            counts = {"drafted": proof.drafted, "accepted": proof.accepted} if files.counted else {}
+            self.proof = wanted.model_copy(update=counts)
             self._conditions.set("Served", "True", "Answered", f"the Service answered: {proof.text.strip()[:200]!r}")
             return
         self.requeue_after = _AGAIN_SECONDS
@@ -97,6 +98,14 @@ class Proving:
         if ready - mine:
             return "the Service still holds pods of another revision"
         return ""
+
+
+def _same(kept: ProofStatus | None, wanted: ProofStatus) -> bool:
+    return kept is not None and (kept.revision, kept.pods) == (wanted.revision, wanted.pods)
+
+
+def _tensors(tensors: tuple[RequestTensor, ...]) -> tuple[Tensor, ...]:
+    return tuple(Tensor(name=t.name, datatype=t.datatype, shape=t.shape, values=t.values) for t in tensors)
 
 
 def pods_key(serving: Serving) -> str:

@@ -96,6 +96,7 @@ class ServingFiles:
         output: Its output that holds the answer.
         tensors: A small greedy request.
         request_parameters: What clients must send beside the prompt; values are JSON.
+        counted: Greedy requests whose answers count drafted and accepted tokens; none where a release does not.
     """
 
     templates: tuple[ModelTemplate, ...]
@@ -105,6 +106,7 @@ class ServingFiles:
     environment: Mapping[str, str] = field(default_factory=dict)
     output: str = "text_output"
     request_parameters: Mapping[str, str] = field(default_factory=dict)
+    counted: tuple[tuple[RequestTensor, ...], ...] = ()
 
     @property
     def generate_request(self) -> dict[str, str | int | float | bool]:
@@ -114,6 +116,14 @@ class ServingFiles:
 
 CANARY_PROMPT = "The capital of France is"
 CANARY_TOKENS = 8
+COUNTED_PROMPTS = (
+    CANARY_PROMPT,
+    "Once upon a time",
+    "The quick brown fox",
+    "1, 2, 3, 4,",
+)
+"""Texts that go on easily: a pair that fits accepts much of its drafts."""
+COUNTED_TOKENS = 64
 
 
 def port_arguments() -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -56,12 +56,14 @@ class ProofRequest:
         tensors: its inputs.
         output: the output that must hold text.
         revision: what the served model's `specdec_revision` must be; any if empty.
+        counted: further requests, for their counts of drafted and accepted tokens.
     """
 
     model: str
     tensors: tuple[Tensor, ...]
     output: str
     revision: str = ""
+    counted: tuple[tuple[Tensor, ...], ...] = ()
 
 
 class Outcome(StrEnum):
@@ -140,7 +142,10 @@ class TritonProver:
             return Proof(outcome=Outcome.NOT_READY, message=message)
         try:
             stale = _stale_revision(await client.get_model_config(request.model), request)
-            return stale or _answer(await client.infer(request.model, _inputs(request)), request)
+            if stale:
+                return stale
+            proof = _answer(await client.infer(request.model, _inputs(request.tensors)), request)
+            return await _counted(client, request, proof)
         except InferenceServerException as error:
             return _refused(request, error)
         except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
@@ -148,9 +153,23 @@ class TritonProver:
             return Proof(outcome=Outcome.WRONG_ANSWER, message=message)
 
 
-def _inputs(request: ProofRequest) -> list[InferInput]:
+async def _counted(client: InferenceServerClient, request: ProofRequest, proof: Proof) -> Proof:
+    """The proof with the counts of all requests; None stays None where no answer counts."""
+    drafted, accepted = proof.drafted, proof.accepted
+    for tensors in request.counted if proof.outcome is Outcome.SERVED else ():
+        result = await client.infer(request.model, _inputs(tensors))
+        drafted = _sum(drafted, _count(result, DRAFTED_OUTPUT))
+        accepted = _sum(accepted, _count(result, ACCEPTED_OUTPUT))
+    return replace(proof, drafted=drafted, accepted=accepted)
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else one + other
+
+
+def _inputs(tensors: tuple[Tensor, ...]) -> list[InferInput]:
     inputs: list[InferInput] = []
-    for tensor in request.tensors:
+    for tensor in tensors:
         values = [value.encode() if isinstance(value, str) else value for value in tensor.values]
         array = np.array(values, dtype=triton_to_np_dtype(tensor.datatype)).reshape(tensor.shape)
         infer_input = InferInput(tensor.name, list(tensor.shape), tensor.datatype)

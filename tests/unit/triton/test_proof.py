@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 import pytest_asyncio
@@ -48,6 +49,21 @@ async def test_counts_are_passed_on(server: KServe) -> None:
     proof = await prove(server.endpoint)
 
     assert (proof.drafted, proof.accepted) == (12, 7)
+
+
+async def test_counts_of_all_counted_requests_are_added_up(server: KServe) -> None:
+    server.outputs += [Output("total_draft_tokens", "INT32", [12]), Output("total_accepted_draft_tokens", "INT32", [7])]
+    more = replace(REQUEST, counted=(REQUEST.tensors, REQUEST.tensors))
+    proof = await TritonProver().prove(server.endpoint, more)
+
+    assert (proof.drafted, proof.accepted, len(server.requests)) == (36, 21, 3)
+
+
+async def test_counts_stay_unknown_where_no_answer_has_them(server: KServe) -> None:
+    more = replace(REQUEST, counted=(REQUEST.tensors,))
+    proof = await TritonProver().prove(server.endpoint, more)
+
+    assert (proof.drafted, proof.accepted) == (None, None)
 
 
 async def test_counts_may_be_text(server: KServe) -> None:

@@ -16,6 +16,7 @@ ConditionType = Literal[
     "EnginesReady",
     "Available",
     "Served",
+    "PairEffective",
     "Ready",
     "Reconciling",
     "Stalled",
@@ -127,6 +128,10 @@ class ProofStatus(StatusModel):
     """The ControllerRevision that answered."""
     pods: Annotated[str, Field(max_length=64)]
     """Hash of the pods behind the Service."""
+    drafted: Annotated[int, Field(ge=0)] | None = None
+    """Drafted tokens that the answers counted; absent where the release does not report them."""
+    accepted: Annotated[int, Field(ge=0)] | None = None
+    """Those that the target accepted."""
 
 
 class SpeculativeModelStatus(StatusModel):
@@ -143,7 +148,8 @@ class SpeculativeModelStatus(StatusModel):
     ] = [
         Condition(type="Ready", status="Unknown", reason="Pending", message="waiting for the operator"),
     ]
-    """Accepted, ModelsCached, PairVerified, EnginesReady, Available, Served, Ready; while True Reconciling, Stalled."""
+    """Accepted, ModelsCached, PairVerified, EnginesReady, Available, Served, Ready; PairEffective of a pair; while True
+    Reconciling, Stalled."""
     artifacts: Annotated[list[ArtifactStatus], Field(max_length=16)] = []
     """The models and engines in use."""
     placement: PlacementStatus | None = None
