@@ -15,12 +15,24 @@ from specdec_operator.api.v1alpha1.storage import Storage
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from specdec_operator.api.v1alpha1.runtime import Backend
+
 
 class DefaultReleases(ApiModel):
     """The release of models that name none, per backend. Left out: the newest without a known blocking defect."""
 
     llm_api: Annotated[str | None, Field(alias="LLMAPI", max_length=40)] = None
     tensorrt_engine: Annotated[str | None, Field(alias="TensorRTEngine", max_length=40)] = None
+    vllm: Annotated[str | None, Field(alias="VLLM", max_length=40)] = None
+
+    def of(self, backend: Backend) -> str | None:
+        """The release for a backend; None for the newest without a known blocking defect."""
+        releases: dict[Backend, str | None] = {
+            "LLMAPI": self.llm_api,
+            "TensorRTEngine": self.tensorrt_engine,
+            "VLLM": self.vllm,
+        }
+        return releases[backend]
 
 
 class OperatorConfiguration(ApiModel):

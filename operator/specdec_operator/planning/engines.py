@@ -91,7 +91,7 @@ def _engine(
                 steps=list(steps),
                 directory=directory,
                 ranks=ranks,
-                tensorrt_llm_version=resolution.release.tensorrt_llm,
+                tensorrt_llm_version=resolution.release.required_tensorrt_llm,
                 weight_bytes=facts[role].weight_bytes,
             ),
             gpu=JobGpu(
@@ -117,7 +117,7 @@ def build_steps(support: EngineSupport, limit: EngineLimits, *, tensor: int, ver
     """
     convert = [
         "python3",
-        "|".join(support.convert_llama),
+        "|".join(support.converters["llama"]),
         *("--model_dir", "{model}", "--output_dir", "{checkpoint}"),
         *("--dtype", limit.data_type, "--tp_size", str(tensor), "--pp_size", "1"),
     ]

@@ -193,8 +193,8 @@ def _check(
     return CheckInput(
         gpus=resolution.placement.gpus,
         gpu_product=resolution.gpu_product or "",
-        minimum_driver=resolution.release.minimum_driver or "",
-        tensorrt_llm_version=resolution.release.tensorrt_llm,
+        minimum_driver=resolution.release.minimum_driver_for(resolution.backend) or "",
+        tensorrt_llm_version=resolution.release.required_tensorrt_llm if resolution.backend != "VLLM" else "",
         engines=expectations,
         model_directories=tuple(MODEL_DIRECTORIES[role] for role in roles),
     )

@@ -102,7 +102,7 @@ def resolve(
     return Resolution(
         backend=backend,
         release=release,
-        image=spec.runtime.image or RuntimeImage(reference=release.image),
+        image=spec.runtime.image or RuntimeImage(reference=release.image_for(backend)),
         draft_tokens=_DEFAULT_DRAFT_TOKENS[spec.speculation.method] if tokens is None else tokens,
         gpu_product=product,
         storage=storage,
@@ -163,8 +163,7 @@ def _release(
 
 
 def _configured(backend: Backend, configuration: OperatorConfiguration) -> str | None:
-    defaults = configuration.default_releases
-    return defaults.llm_api if backend == "LLMAPI" else defaults.tensorrt_engine
+    return configuration.default_releases.of(backend)
 
 
 def _unknown_release(name: str, table: CapabilityTable) -> Refusal:
@@ -198,7 +197,7 @@ def _capability(
                 message=f"{release.name} does not serve {method} on {backend}; releases that do: {others}",
             )
         ]
-    defect = release.blocking_defect(backend)
+    defect = release.blocking_defect(backend, method)
     # A defect that became known later stops no model that serves already.
     if defect and spec.runtime.image is None and not kept:
         return [

@@ -174,7 +174,7 @@ def test_the_converter_s_place_comes_from_the_release() -> None:
         "name": "27.01",
         "image": "registry.example.com/triton:1",
         "tensorrtLLM": "1.3.0",
-        "TensorRTEngine": {"methods": ["None"], "convertLlama": ["/elsewhere/convert.py"]},
+        "TensorRTEngine": {"methods": ["None"], "converters": {"llama": ["/elsewhere/convert.py"]}},
         "source": "a test",
     }
     made = model(BASELINE_ENGINE, runtime={"backend": "TensorRTEngine", "release": "27.01"})

@@ -13,6 +13,7 @@ ROW: dict[str, Any] = {
     "LLMAPI": {"methods": ["Eagle3", "None"]},
     "source": "a test",
 }
+VLLM = {"image": "registry.example.com/vllm:1", "version": "0.28.0", "methods": ["None"]}
 DEFECT = {"id": "broken", "backends": ["LLMAPI"], "remedy": "take another"}
 
 
@@ -68,7 +69,8 @@ def test_the_default_is_the_newest_release() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"defects": [DEFECT]}, {"LLMAPI": {"methods": ["None"]}}, {"simulator": True}, {"LLMAPI": None}]
+    "change",
+    [{"defects": [DEFECT]}, {"LLMAPI": {"methods": ["None"]}}, {"simulator": True}, {"LLMAPI": None, "VLLM": VLLM}],
 )
 def test_a_release_that_can_not_serve_is_no_default(change: dict[str, Any]) -> None:
     default = load_table([{**ROW, **change}]).default("LLMAPI", "Eagle3")

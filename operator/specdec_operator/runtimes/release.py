@@ -1,0 +1,233 @@
+"""One row of the capability table: what a Triton release holds, how it spells things, and what is broken in it.
+
+What a release can do depends on the TensorRT-LLM and vLLM inside it, never on its tag: tags do not follow the versions
+(25.11 holds a newer TensorRT-LLM than 25.12).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal, Self, get_args
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from specdec_operator.api.model import ApiModel
+from specdec_operator.api.v1alpha1 import patterns
+from specdec_operator.api.v1alpha1.quantization import QuantizationFormat
+from specdec_operator.api.v1alpha1.runtime import Backend
+from specdec_operator.api.v1alpha1.scalars import ImageReference
+from specdec_operator.api.v1alpha1.speculation import Method
+from specdec_operator.runtimes.versions import at_least
+
+Version = Annotated[str, Field(max_length=40, pattern=patterns.VERSION.expression)]
+Spelling = Annotated[str, Field(min_length=1, max_length=64)]
+ImagePaths = Annotated[list[Annotated[str, Field(min_length=2, max_length=256)]], Field(min_length=1, max_length=8)]
+"""Where an image may keep a file or directory: the first that exists."""
+
+
+CORE_FAMILIES: Final = ("llama", "qwen", "gpt", "gemma", "phi")
+"""Model families whose converter is among the core examples since TensorRT-LLM 0.19."""
+
+
+def converter_paths() -> dict[str, list[str]]:
+    """Where TensorRT-LLM's images keep their converters: the place since 0.19 before the one until 0.18."""
+    script = "convert_checkpoint.py"
+    core = {
+        family: [f"/app/examples/models/core/{family}/{script}", f"/app/examples/{family}/{script}"]
+        for family in CORE_FAMILIES
+    }
+    return {
+        **core,
+        "mixtral": core["llama"],
+        "opt": [f"/app/examples/models/contrib/opt/{script}", f"/app/examples/opt/{script}"],
+        **{method: [f"/app/examples/{method}/{script}"] for method in ("eagle", "medusa", "redrafter")},
+        "quantize": ["/app/examples/quantization/quantize.py"],
+    }
+
+
+class Defect(ApiModel):
+    """A known defect of a release."""
+
+    id: Annotated[str, Field(max_length=128)]
+    """A short name or the upstream thread."""
+    backends: Annotated[list[Backend], Field(min_length=1)]
+    """The backends that it breaks."""
+    methods: list[Method] = []
+    """The methods that it breaks there; all of them if empty."""
+    blocking: bool = True
+    """Whether a stock image of the release can't serve at all."""
+    remedy: Annotated[str, Field(max_length=512)]
+    """What to do."""
+
+    def touches(self, backend: Backend, method: Method | None) -> bool:
+        """Whether it breaks the method on the backend; without a method, whether it breaks every one."""
+        return backend in self.backends and (not self.methods or method in self.methods)
+
+
+class LlmApiSupport(ApiModel):
+    """The LLM API path of a release."""
+
+    methods: list[Method]
+    """What it can serve."""
+    template: ImagePaths = ["/app/all_models/llmapi/tensorrt_llm"]
+    """Where the image keeps the model template."""
+    draft_model_key: Spelling = "speculative_model_dir"
+    """The spelling of the draft's path in `speculative_config`."""
+    eagle3_decoding_type: Spelling = "Eagle"
+    """The spelling of EAGLE-3 in `speculative_config.decoding_type`."""
+    draft_target_decoding_type: Spelling = "DraftTarget"
+    """The spelling of draft and target there."""
+    mtp_length_key: Spelling = "num_nextn_predict_layers"
+    """The spelling of MTP's draft length in `speculative_config`."""
+
+
+class EngineSupport(ApiModel):
+    """The engine path of a release."""
+
+    methods: list[Method]
+    """What it can serve."""
+    templates: ImagePaths = ["/app/all_models/inflight_batcher_llm"]
+    """Where the image keeps the model templates."""
+    quantization_formats: list[QuantizationFormat] = list(get_args(QuantizationFormat))
+    """What its quantizer and converters make."""
+    converters: dict[Spelling, ImagePaths] = Field(default_factory=converter_paths)
+    """Where the image keeps each checkpoint converter, by family (`llama`, `qwen`, …) or method (`eagle`, …), and the
+    quantizer (`quantize`)."""
+
+
+class VllmSupport(ApiModel):
+    """The vLLM path of a release."""
+
+    image: ImageReference
+    """The stock image."""
+    version: Version
+    """The vLLM version inside."""
+    cuda: Version | None = None
+    """The CUDA version inside."""
+    minimum_driver: Version | None = None
+    """The lowest NVIDIA driver."""
+    methods: list[Method]
+    """What it can serve."""
+    configuration: Literal["Flat", "Nested"] = "Nested"
+    """How `model.json` spells speculation: keys of their own, or one `speculative_config`."""
+    environment: dict[Spelling, str] = {}
+    """What the server needs in its environment, whatever the method."""
+    method_environment: dict[Method, dict[Spelling, str]] = {}
+    """What it needs besides for a method."""
+    method_arguments: dict[Method, dict[Spelling, bool | int | str]] = {}
+    """Engine arguments in `model.json` that a method can't do without."""
+
+    def environment_for(self, method: Method) -> dict[str, str]:
+        """What the server needs in its environment to serve the method."""
+        return {**self.environment, **self.method_environment.get(method, {})}
+
+    def arguments_for(self, method: Method) -> dict[str, bool | int | str]:
+        """Engine arguments that the method can't do without."""
+        return dict(self.method_arguments.get(method, {}))
+
+    def at_least(self, version: str) -> bool:
+        """Whether the vLLM inside is of that version or newer."""
+        return at_least(self.version, version)
+
+
+Support = LlmApiSupport | EngineSupport | VllmSupport
+
+
+class Release(ApiModel):
+    """One release: a Triton tag and the versions inside its images."""
+
+    name: Annotated[str, Field(max_length=40, pattern=patterns.RELEASE.expression)]
+    """The tag's version, as users name it."""
+    image: ImageReference | None = None
+    """The stock image with TensorRT-LLM; left out where none was built."""
+    tensorrt_llm: Annotated[Version | None, Field(alias="tensorrtLLM")] = None
+    """The TensorRT-LLM version inside that image."""
+    version_disputed: bool = False
+    """Whether sources disagree on that version, so that an image with another one is taken as well."""
+    cuda: Version | None = None
+    """The CUDA version inside that image."""
+    minimum_driver: Version | None = None
+    """The lowest NVIDIA driver of that image."""
+    llm_api: Annotated[LlmApiSupport | None, Field(alias="LLMAPI")] = None
+    """The LLM API path, where the release has it."""
+    tensorrt_engine: Annotated[EngineSupport | None, Field(alias="TensorRTEngine")] = None
+    """The engine path, where the release has it."""
+    vllm: Annotated[VllmSupport | None, Field(alias="VLLM")] = None
+    """The vLLM path with its image, where the release has it."""
+    per_request_acceptance: bool = False
+    """Whether responses of the LLM API carry true acceptance figures."""
+    simulator: bool = False
+    """Whether the image is a stand-in without GPUs; status and logs say so."""
+    defects: list[Defect] = []
+    """Known defects."""
+    source: Annotated[str, Field(max_length=1024)]
+    """Where the row's facts were read."""
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        described = [
+            name for name, part in (("LLMAPI", self.llm_api), ("TensorRTEngine", self.tensorrt_engine)) if part
+        ]
+        absent = [name for name, part in (("image", self.image), ("tensorrtLLM", self.tensorrt_llm)) if part is None]
+        if described and absent:
+            raise _missing(absent[0], f"{described[0]} needs it")
+        if not described and self.vllm is None:
+            raise _missing("LLMAPI, TensorRTEngine or VLLM", "a release serves by at least one of them")
+        return self
+
+    def support(self, backend: Backend) -> Support | None:
+        """What the release says of a backend; None if it lacks it."""
+        parts: dict[Backend, Support | None] = {
+            "LLMAPI": self.llm_api,
+            "TensorRTEngine": self.tensorrt_engine,
+            "VLLM": self.vllm,
+        }
+        return parts[backend]
+
+    def methods(self, backend: Backend) -> tuple[Method, ...]:
+        """What the backend of this release can serve; empty if the release lacks the backend."""
+        support = self.support(backend)
+        return tuple(support.methods) if support else ()
+
+    def has_image_for(self, backend: Backend) -> bool:
+        """Whether a stock image with the backend's runtime was built, whatever it can do."""
+        return (self.vllm.image if self.vllm else None) is not None if backend == "VLLM" else self.image is not None
+
+    def image_for(self, backend: Backend) -> str:
+        """The stock image that serves a backend.
+
+        Raises:
+            KeyError: The release has none.
+        """
+        image = (self.vllm.image if self.vllm else None) if backend == "VLLM" else self.image
+        if image is None:
+            raise KeyError(backend)
+        return image
+
+    def minimum_driver_for(self, backend: Backend) -> str | None:
+        """The lowest NVIDIA driver of the image that serves a backend, where it is known."""
+        if backend == "VLLM":
+            return self.vllm.minimum_driver if self.vllm else None
+        return self.minimum_driver
+
+    def version_for(self, backend: Backend) -> str:
+        """The version of the runtime that serves a backend; empty if the release lacks it."""
+        return (self.vllm.version if self.vllm else "") if backend == "VLLM" else self.tensorrt_llm or ""
+
+    @property
+    def required_tensorrt_llm(self) -> str:
+        """The TensorRT-LLM that an image must hold to be this release; empty where any is taken."""
+        return "" if self.version_disputed else self.tensorrt_llm or ""
+
+    def blocking_defect(self, backend: Backend, method: Method | None = None) -> Defect | None:
+        """The first known defect that keeps a stock image from serving the method on the backend."""
+        return next((d for d in self.defects if d.blocking and d.touches(backend, method)), None)
+
+    def lesser_defects(self, backend: Backend, method: Method) -> tuple[Defect, ...]:
+        """Known defects with which the method can be served on the backend all the same."""
+        return tuple(d for d in self.defects if not d.blocking and d.touches(backend, method))
+
+
+def _missing(field: str, why: str) -> PydanticCustomError:
+    context: dict[str, Any] = {"field": field, "why": why}
+    return PydanticCustomError("missing_part", "{field}: missing: {why}", context)
