@@ -57,7 +57,7 @@ HUB_ERRORS = frozenset(
     | {"Timeout", "TimeoutException", "TransportError"}
 )
 OTHERS = frozenset(
-    {"Document", "DocumentType", "InputType"}  # names of type variables
+    {"Literal", "Document", "DocumentType", "InputType"}  # names of type variables
     | {"Ei", "Gi", "KiB", "Ki", "Mi", "MiB", "Pi", "Ti"}  # units
     | {"Unreachable"}  # an outcome of the proof; its condition's reason is ProofUnreachable
 )

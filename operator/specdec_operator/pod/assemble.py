@@ -15,23 +15,30 @@ from specdec_operator.pod.inputs import AssembleInput
 from specdec_operator.pod.model_template import CONFIG_NAME, add_revision, assemble_model, tree_digest
 from specdec_operator.pod.paths import inside
 from specdec_operator.pod.program import run
+from specdec_operator.pod.spelling import probe_spelling
 
 
 def assemble(given: AssembleInput) -> dict[str, Any]:
     """Write the model repository.
 
     Returns:
-        `digest` of the repository without its revision, and `templates`: the digest of each model's template.
+        `digest` of the repository without its revision, `templates`: the digest of each model's template, and `notes`:
+        spellings that the image does not confirm.
 
     Raises:
         ProgramFailure: a template and the plan don't fit, or the digest isn't the expected one.
     """
     output = Path(given.output)
     _check_names(given)
+    spellings = {probe.name: probe_spelling(probe) for template in given.models for probe in template.probes}
+    notes = [spelling.note for spelling in spellings.values() if spelling.note]
+    for note in notes:
+        print(note, file=sys.stderr)
+    words = {name: spelling.text for name, spelling in spellings.items()}
     with _writable(output):
         _empty(output)
         templates = {
-            template.name: assemble_model(template, inside(output, template.name)) for template in given.models
+            template.name: assemble_model(template, inside(output, template.name), words) for template in given.models
         }
         digest = tree_digest(output)
         if given.expected_digest not in ("", digest):
@@ -42,7 +49,7 @@ def assemble(given: AssembleInput) -> dict[str, Any]:
             )
         if given.revision:
             add_revision(output / given.revision_model / CONFIG_NAME, given.revision)
-    return {"digest": digest, "templates": templates}
+    return {"digest": digest, "templates": templates, "notes": notes}
 
 
 def _check_names(given: AssembleInput) -> None:

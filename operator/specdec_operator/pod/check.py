@@ -13,6 +13,7 @@ from specdec_operator.pod.gpu import Gpus, read_gpus, require_product
 from specdec_operator.pod.inputs import CheckInput, EngineExpectation
 from specdec_operator.pod.program import run
 from specdec_operator.pod.tensorrt_llm_version import require_tensorrt_llm
+from specdec_operator.pod.vllm_version import require_vllm
 
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - not a file made here: the shared memory's size is read
 
@@ -27,6 +28,7 @@ def check(given: CheckInput) -> dict[str, Any]:
         ProgramFailure: something isn't as the plan counted on.
     """
     require_tensorrt_llm(given.tensorrt_llm_version)
+    require_vllm(given.vllm_version)
     for directory in given.model_directories:
         _require_model(Path(directory))
     for engine in given.engines:

@@ -82,6 +82,27 @@ class VerifyEngineInput(Document):
 
 
 @dataclass(frozen=True, kw_only=True)
+class SpellingProbe(Document):
+    """An option whose spelling only the image knows: its Python source is asked, without importing it.
+
+    Attributes:
+        name: the placeholder; `${name}` in a template's files stands for the spelling.
+        module: the module whose source tells it.
+        dictionary: the variable there whose keys are spellings and whose values are classes; asked first.
+        class_name: the class that the option chooses.
+        field: the class's field whose type is a `Literal` of spellings; asked where there is no dictionary.
+        expected: the release's spelling, taken where the source doesn't tell.
+    """
+
+    name: str
+    module: str
+    dictionary: str
+    class_name: str
+    field: str
+    expected: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ModelTemplate(Document):
     """One model of the model repository.
 
@@ -93,7 +114,8 @@ class ModelTemplate(Document):
         unset: variables that are left to the backend's default.
         fields: dotted proto field paths of config.pbtxt and the JSON they are set to.
         parameters: string parameters added to config.pbtxt or replaced in it.
-        files: relative path and text of files written as they are.
+        files: relative path and text of files written as they are, but for the placeholders of probes.
+        probes: spellings that the image is asked for.
         expected_parameters: string parameters that the result must hold.
     """
 
@@ -105,6 +127,7 @@ class ModelTemplate(Document):
     fields: Mapping[str, Any] = field(default_factory=dict)
     parameters: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    probes: tuple[SpellingProbe, ...] = ()
     expected_parameters: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -153,6 +176,7 @@ class CheckInput(Document):
         gpu_product: GPU feature discovery's product label.
         minimum_driver: lowest driver version, dotted.
         tensorrt_llm_version: the version inside the image.
+        vllm_version: likewise; what follows a `+` is a build's and may differ.
         engines: engines that are loaded.
         model_directories: directories that must hold a config.json.
     """
@@ -161,6 +185,7 @@ class CheckInput(Document):
     gpu_product: str = ""
     minimum_driver: str = ""
     tensorrt_llm_version: str = ""
+    vllm_version: str = ""
     engines: tuple[EngineExpectation, ...] = ()
     model_directories: tuple[str, ...] = ()
 
@@ -206,6 +231,8 @@ class LivenessInput(Document):
         output: key of the answer that must hold text.
         timeout_seconds: for the one-token request.
         stuck_seconds: how long requests may be pending without one being answered.
+        takes_at_once: whether the server takes every request out of Triton's queue at once, so that none is ever
+            pending there: the one-token request is then tried whenever nothing was answered for stuck_seconds.
         state_file: absolute path; what the last run saw.
     """
 
@@ -217,3 +244,4 @@ class LivenessInput(Document):
     timeout_seconds: float
     stuck_seconds: float
     state_file: str
+    takes_at_once: bool = False

@@ -18,12 +18,14 @@ from specdec_operator.pod.triton_http import RequestFailed, generate, get
 
 _METRICS_TIMEOUT_SECONDS = 5.0
 _SAMPLE = re.compile(r"^(?P<name>[A-Za-z_:][\w:]*)(?:\{(?P<labels>.*)\})?\s+(?P<value>\S+)")
+# vLLM counts tokens while it answers: a server that is full of long answers is alive.
+_PROGRESS = frozenset({"nv_inference_request_success", "nv_inference_request_failure", "vllm:generation_tokens_total"})
 _WAITING_ENGINE_REQUESTS = re.compile(r'request_type="(?:active|waiting|scheduled)"')
 
 
 @dataclass(frozen=True)
 class Load:
-    """What the server's metrics say: answered requests since its start, and requests that wait for an answer."""
+    """What the server's metrics say: answers (and tokens) since its start, and requests that wait for an answer."""
 
     answered: float
     pending: float
@@ -46,7 +48,8 @@ def is_alive(given: LivenessInput, *, clock: Callable[[], float] = time.monotoni
         return True, f"the metrics can't be read, so nothing says that requests wait: {failure}"
     now, state = clock(), read_state(state_file)
     since = state.get("since", now)
-    if load.pending <= 0 or load.answered != state.get("answered"):
+    is_idle = load.pending <= 0 and not given.takes_at_once
+    if is_idle or load.answered != state.get("answered"):
         write_state(state_file, {"answered": load.answered, "since": now})
         return True, f"{load.answered:g} requests answered, {load.pending:g} wait"
     if now - since < given.stuck_seconds:
@@ -62,7 +65,7 @@ def read_load(metrics: str) -> Load:
         if match is None:
             continue
         name, labels, value = match.group("name"), match.group("labels") or "", float(match.group("value"))
-        if name in ("nv_inference_request_success", "nv_inference_request_failure"):
+        if name in _PROGRESS:
             answered += value
         elif name == "nv_inference_pending_request_count" or (
             name == "nv_trt_llm_request_metrics" and _WAITING_ENGINE_REQUESTS.search(labels)

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +25,13 @@ CONFIG_NAME = "config.pbtxt"
 REVISION_PARAMETER = "specdec_revision"
 
 
-def assemble_model(template: ModelTemplate, directory: Path) -> str:
+def assemble_model(template: ModelTemplate, directory: Path, spellings: Mapping[str, str] | None = None) -> str:
     """Write one model's directory and read its configuration back.
 
     Args:
         template: the plan.
         directory: where it is written; must not exist.
+        spellings: what the placeholders of the template's probes stand for.
 
     Returns:
         The digest of the template directory in the image; empty without one.
@@ -43,7 +44,7 @@ def assemble_model(template: ModelTemplate, directory: Path) -> str:
         shutil.copytree(source, directory, ignore=shutil.ignore_patterns("__pycache__"))
     (directory / "1").mkdir(parents=True, exist_ok=True)
     for path, text in template.files.items():
-        _write(inside(directory, path), text)
+        _write(inside(directory, path), _spelled(text, spellings))
     config = _plan_config(template, directory / CONFIG_NAME)
     _write(directory / CONFIG_NAME, print_message(config))
     _compare(template, directory / CONFIG_NAME, config)
@@ -82,6 +83,12 @@ def _template_directory(template: ModelTemplate) -> Path | None:
             "declare the release that the image really is, in spec.runtime.release",
         )
     return None
+
+
+def _spelled(text: str, spellings: Mapping[str, str] | None) -> str:
+    for name, spelling in (spellings or {}).items():
+        text = text.replace(f"${{{name}}}", spelling)
+    return text
 
 
 def _plan_config(template: ModelTemplate, config: Path) -> Message:

@@ -45,6 +45,24 @@ def test_a_fitting_container_is_reported(container: Image, tmp_path: Path) -> No
     assert {"memlockBytes", "stackBytes", "sharedMemoryBytes"} <= set(result)
 
 
+@pytest.mark.parametrize("version", ["0.13.0", "0.13.0+f2b0ff83.nv26.01"])
+def test_the_vllm_of_nvidia_s_build_is_the_release_s(container: Image, version: str) -> None:
+    container.vllm(version)
+
+    assert check(CheckInput(gpus=0, vllm_version="0.13.0"))["gpus"] == []
+
+
+def test_another_vllm_is_refused(container: Image) -> None:
+    container.vllm("0.13.1")
+
+    assert reason(gpus=0, vllm_version="0.13.0") == "VLLMVersionMismatch"
+
+
+def test_an_image_without_vllm_is_refused(container: Image) -> None:
+    assert container.directory.is_dir()
+    assert reason(gpus=0, vllm_version="0.13.0") == "VLLMVersionMismatch"
+
+
 @pytest.mark.parametrize("label", [H100, f"{H100}-SHARED", f"{H100}-MIG-1g.10gb"])
 def test_labels_of_shared_and_mig_devices_are_their_gpus(container: Image, label: str) -> None:
     container.gpus()

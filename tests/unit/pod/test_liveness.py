@@ -65,6 +65,20 @@ def test_an_idle_server_is_never_asked(server: triton.TritonStandIn, tmp_path: P
     assert server.requests == []
 
 
+def test_a_server_that_takes_requests_at_once_is_asked_when_nothing_was_answered_for_minutes(
+    server: triton.TritonStandIn, tmp_path: Path
+) -> None:
+    server.load(answered=5, pending=0)
+    server.delay_seconds = 1.0
+    asked = given(server.port, tmp_path, takes_at_once=True)
+
+    assert [alive(asked, seconds) for seconds in (0, 299, 301)] == [True, True, False]
+
+
+def test_tokens_on_their_way_are_a_sign_of_life() -> None:
+    assert read_load('vllm:generation_tokens_total{model="m",version="1"} 7\n').answered == 7
+
+
 def test_the_wait_starts_with_the_last_answer(server: triton.TritonStandIn, tmp_path: Path) -> None:
     asked = given(server.port, tmp_path)
     server.delay_seconds = 1.0

@@ -46,6 +46,12 @@ class Image:
         (package / "__init__.py").write_text("raise ImportError('libcuda.so.1')\n")
         (package / "version.py").write_text(f'__version__ = "{version}"\n')
 
+    def vllm(self, version: str) -> None:
+        """Put a vLLM's metadata into the image."""
+        directory = self.directory / f"vllm-{version}.dist-info"
+        directory.mkdir()
+        (directory / "METADATA").write_text(f"Metadata-Version: 2.1\nName: vllm\nVersion: {version}\n")
+
 
 def engine_config(*, version: str = "1.1.0", logits_data_type: str = "float32") -> str:
     """An engine's config.json."""
