@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from specdec_operator.api.v1alpha1 import labels
 from specdec_operator.api.v1alpha1.speculative_model import default_backend
+from specdec_operator.planning import choices, serving_rules
 from specdec_operator.planning.acquire import GPU_PRODUCT_LABEL
 from specdec_operator.planning.placement import place
 from specdec_operator.planning.refusal import Refusal, Refused
@@ -66,6 +67,8 @@ def _resolved(
 def _own_refusals(spec: SpeculativeModelSpec, configuration: OperatorConfiguration) -> list[Refusal]:
     return [
         *_devices(spec),
+        *choices.refusals(spec, default_backend(spec)),
+        *serving_rules.refusals(spec, default_backend(spec)),
         *_environment(spec),
         *_owned("spec.pod.labels", spec.pod.labels),
         *_owned("spec.pod.annotations", spec.pod.annotations),

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from specdec_operator.api.v1alpha1.model_artifact import AssembleInput, ModelArtifactSpec, MountedModel
 from specdec_operator.planning.acquire import ArtifactRequest, job_pod, placed_pod
-from specdec_operator.planning.engine_limits import limits, serving_batch
 from specdec_operator.planning.keys import content_key, short
 from specdec_operator.planning.quantities import byte_count, canonical
+from specdec_operator.planning.serving_request import host_cache_bytes, serving_request
 from specdec_operator.pod.inputs import AssembleInput as AssembleProgramInput
 from specdec_operator.pod.inputs import CheckInput, EngineExpectation
 from specdec_operator.runtimes import llm_api, tensorrt_engine
@@ -20,13 +20,12 @@ from specdec_operator.runtimes.serving import (
     ENGINE_DIRECTORIES,
     MODEL_DIRECTORIES,
     REPOSITORY,
-    PlacedDevices,
     ServingFiles,
     ServingRequest,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
@@ -66,6 +65,7 @@ class ServingPlan:
         assembly: The artifact that proves the model repository in the serving image, before any swap.
         assembled: What that artifact's program reads; the serving pods run the same with a revision.
         check: What the first init container verifies.
+        single_node_claims: Claims whose volume one node mounts at a time: pods that mount one stay together.
     """
 
     resolution: Resolution
@@ -75,6 +75,7 @@ class ServingPlan:
     assembled: AssembleProgramInput
     assembly: ArtifactRequest
     size: PodSize
+    single_node_claims: tuple[str, ...] = ()
 
 
 def plan_serving(
@@ -85,6 +86,7 @@ def plan_serving(
     models: Sequence[ArtifactRequest],
     engines: Sequence[ArtifactRequest] = (),
     engine_digests: Mapping[str, str] | None = None,
+    single_node: Collection[str] = (),
 ) -> ServingPlan:
     """Plan the serving pods.
 
@@ -93,8 +95,9 @@ def plan_serving(
         models: The model artifacts, from `acquire`.
         engines: The engine artifacts, from `plan_engines`.
         engine_digests: Manifest digest per engine role, where the engines are built.
+        single_node: Claims whose volume one node mounts at a time.
     """
-    request = _serving_request(spec, resolution, dict(facts))
+    request = serving_request(spec, resolution, facts)
     files = llm_api.render(request) if resolution.backend == "LLMAPI" else tensorrt_engine.render(request)
     assembled = AssembleProgramInput(
         output=REPOSITORY, models=files.templates, revision_model=files.endpoint_model, revision="", expected_digest=""
@@ -102,12 +105,18 @@ def plan_serving(
     return ServingPlan(
         resolution=resolution,
         files=files,
-        mounts=_mounts(models, engines),
+        mounts=_mounts(models, engines, roles=_served_roles(spec, resolution)),
         check=_check(spec, resolution, request, engines=engines, digests=engine_digests or {}),
         assembled=assembled,
         assembly=_assembly(spec, resolution, assembled),
         size=_size(spec, resolution, facts),
+        single_node_claims=tuple(sorted(claims_of((*models, *engines)) & set(single_node))),
     )
+
+
+def claims_of(requests: Sequence[ArtifactRequest]) -> frozenset[str]:
+    """The claims that the serving pods mount."""
+    return frozenset(r.yields.claim_name for r in requests if r.yields and r.yields.claim_name)
 
 
 def revision_key(spec: SpeculativeModelSpec, plan: ServingPlan, *, assembly_digest: str, restart: str = "") -> str:
@@ -128,42 +137,30 @@ def revision_key(spec: SpeculativeModelSpec, plan: ServingPlan, *, assembly_dige
             "check": plan.check.to_json(),
             "mounts": [{"directory": m.directory, **m.source.model_dump()} for m in plan.mounts],
             "size": asdict(plan.size),
-            "gpus": {spec.placement.gpu.extended_resource: plan.resolution.placement.gpus},
+            "gpus": {
+                spec.placement.gpu.extended_resource or "claim": plan.resolution.placement.gpus,
+                "template": spec.placement.gpu.resource_claim_template,
+            },
             "pod": placed_pod(spec, plan.resolution).model_dump(exclude={"job_resources", "server_resources"}),
             "startupMinutes": spec.update.startup_minutes,
             "restart": restart,
+            **({"singleNode": plan.single_node_claims} if plan.single_node_claims else {}),
         }
     )
 
 
-def _serving_request(
-    spec: SpeculativeModelSpec, resolution: Resolution, facts: dict[str, ModelFacts]
-) -> ServingRequest:
-    engine = limits(spec, resolution, facts) if resolution.backend == "TensorRTEngine" else None
-    ends = facts["target"].eos_token_ids
-    draft = facts.get("draft")
-    return ServingRequest(
-        method=spec.speculation.method,
-        speculation=spec.speculation,
-        target_parallelism=spec.target.parallelism,
-        context_length=facts["target"].context_length,
-        draft_context_length=draft.context_length if draft else None,
-        release=resolution.release,
-        draft_tokens=resolution.draft_tokens,
-        devices={
-            model.role: PlacedDevices(devices=model.devices, participant_ids=model.participant_ids)
-            for model in resolution.placement.models
-        },
-        world_size=resolution.placement.world_size,
-        batch=serving_batch(spec),
-        serving=spec.serving,
-        logits_data_type=engine.logits_data_type if engine else "float32",
-        end_id=ends[0] if ends else None,
-    )
+def _served_roles(spec: SpeculativeModelSpec, resolution: Resolution) -> tuple[str, ...]:
+    """Roles whose files the server reads: on engines a head is built into its target."""
+    built_in = resolution.backend == "TensorRTEngine" and spec.speculation.method != "DraftTarget"
+    return ("target", "draft") if spec.draft and not built_in else ("target",)
 
 
-def _mounts(models: Sequence[ArtifactRequest], engines: Sequence[ArtifactRequest]) -> tuple[Mount, ...]:
-    mounts = [Mount(source=m.yields, directory=MODEL_DIRECTORIES[m.role]) for m in models if m.yields]
+def _mounts(
+    models: Sequence[ArtifactRequest], engines: Sequence[ArtifactRequest], *, roles: tuple[str, ...]
+) -> tuple[Mount, ...]:
+    mounts = [
+        Mount(source=m.yields, directory=MODEL_DIRECTORIES[m.role]) for m in models if m.yields and m.role in roles
+    ]
     mounts += [
         Mount(source=e.yields, directory=ENGINE_DIRECTORIES[e.role.removesuffix("-engine")])
         for e in engines
@@ -189,14 +186,13 @@ def _check(
         )
         for engine in engines
     )
-    roles = ("target", "draft") if spec.draft else ("target",)
     return CheckInput(
         gpus=resolution.placement.gpus,
         gpu_product=resolution.gpu_product or "",
         minimum_driver=resolution.release.minimum_driver_for(resolution.backend) or "",
         tensorrt_llm_version=resolution.release.required_tensorrt_llm if resolution.backend != "VLLM" else "",
         engines=expectations,
-        model_directories=tuple(MODEL_DIRECTORIES[role] for role in roles),
+        model_directories=tuple(MODEL_DIRECTORIES[role] for role in _served_roles(spec, resolution)),
     )
 
 
@@ -219,13 +215,12 @@ def _assembly(spec: SpeculativeModelSpec, resolution: Resolution, assembled: Ass
 
 
 def _size(spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[str, ModelFacts]) -> PodSize:
-    world = resolution.placement.world_size
-    gpus = resolution.placement.gpus
-    shared = max(2, world, gpus if gpus > 1 else 0) * _GIB
-    weights = sum(fact.weight_bytes for fact in facts.values())
+    processes = resolution.placement.processes
+    shared = max(2, processes) * _GIB
+    weights = sum(fact.weight_bytes for fact in facts.values()) + sum(host_cache_bytes(spec).values())
     asked = spec.pod.server_resources
     return PodSize(
-        cpu=canonical(asked.cpu or str(max(world, gpus) + 2)),
+        cpu=canonical(asked.cpu or str(processes + 2)),
         memory_bytes=byte_count(asked.memory) if asked.memory else 4 * _GIB + weights + shared,
         shared_memory_bytes=shared,
     )

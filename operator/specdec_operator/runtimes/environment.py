@@ -51,9 +51,9 @@ def mpi_environment(*, exit_timeout_seconds: int) -> dict[str, str]:
     }
 
 
-def orchestrator_environment() -> dict[str, str]:
-    """Rank 0 directs the other ranks, which are started with it and not by it."""
-    return {"TRTLLM_ORCHESTRATOR": "1", "TRTLLM_ORCHESTRATOR_SPAWN_PROCESSES": "0"}
+def orchestrator_environment(*, spawns: bool) -> dict[str, str]:
+    """Rank 0 directs the other ranks, which are started by it or with it."""
+    return {"TRTLLM_ORCHESTRATOR": "1", "TRTLLM_ORCHESTRATOR_SPAWN_PROCESSES": "1" if spawns else "0"}
 
 
 def is_owned(name: str) -> bool:
@@ -62,6 +62,6 @@ def is_owned(name: str) -> bool:
         *server_environment(),
         *without_gpu(),
         *mpi_environment(exit_timeout_seconds=0),
-        *orchestrator_environment(),
+        *orchestrator_environment(spawns=False),
     }
     return name in ours | _OTHERS_OWNED or name.startswith(_OWNED_PREFIXES)

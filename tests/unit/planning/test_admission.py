@@ -23,7 +23,7 @@ def test_a_spec_that_can_be_served_is_admitted(name: str) -> None:
 
 @pytest.mark.parametrize(
     "variable",
-    sorted({*server_environment(), *mpi_environment(exit_timeout_seconds=1), *orchestrator_environment()}),
+    sorted({*server_environment(), *mpi_environment(exit_timeout_seconds=1), *orchestrator_environment(spawns=True)}),
 )
 def test_a_variable_that_the_operator_sets_is_refused(variable: str) -> None:
     assert found(BASELINE, pod={"environment": [{"name": "A"}, {"name": variable}]}) == [
