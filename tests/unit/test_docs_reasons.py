@@ -61,7 +61,11 @@ OTHERS = frozenset(
     | {"Ei", "Gi", "KiB", "Ki", "Mi", "MiB", "Pi", "Ti"}  # units
     | {"Unreachable"}  # an outcome of the proof; its condition's reason is ProofUnreachable
 )
-NOT_REASONS = CONDITIONS | KINDS | METHODS_AND_BACKENDS | ARCHITECTURES | EVENTS | KUBERNETES | HUB_ERRORS | OTHERS
+OPTIONS = frozenset(
+    {"Auto", "Disabled", "Fast", "GuaranteedNoEvict"}  # values of spec fields
+    | {"Leader", "Orchestrator", "Single", "SpawningOrchestrator"}  # how a pod's processes find each other
+)
+NOT_REASONS = OPTIONS | CONDITIONS | KINDS | METHODS_AND_BACKENDS | ARCHITECTURES | EVENTS | KUBERNETES | HUB_ERRORS | OTHERS
 """Words of the rooms that look like reasons and are none."""
 
 

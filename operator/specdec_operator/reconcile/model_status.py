@@ -140,6 +140,7 @@ def _placement(placement: PodPlacement) -> PlacementStatus:
     return PlacementStatus(
         gpus_per_replica=placement.gpus,
         world_size=placement.world_size,
+        orchestration=placement.orchestration,
         models=[
             ModelPlacement(role=model.role, devices=list(model.devices), participant_ids=list(model.participant_ids))
             for model in placement.models
@@ -158,6 +159,7 @@ def _endpoint(
         http=f"http://{host}:{HTTP_PORT}",
         grpc=f"{host}:{GRPC_PORT}",
         metrics=f"http://{host}:{METRICS_PORT}/metrics",
+        open_ai=f"http://{host}:{files.open_ai_port}/v1" if files.open_ai_port else "",
         model_name=files.endpoint_model,
         request_parameters=dict(files.request_parameters),
     )

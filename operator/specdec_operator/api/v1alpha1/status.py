@@ -77,7 +77,10 @@ class PlacementStatus(StatusModel):
     gpus_per_replica: Annotated[int, Field(ge=0, alias="gpusPerReplica")] = 0
     """GPUs that each pod asks for."""
     world_size: Annotated[int, Field(ge=0)] = 0
-    """MPI processes in each pod."""
+    """MPI processes that are started with each pod."""
+    orchestration: Annotated[str, Field(max_length=32)] = ""
+    """How the processes find each other. Single: the server is alone. Leader: rank 0 answers and computes.
+    Orchestrator: rank 0 directs the ranks that were started with it. SpawningOrchestrator: it starts them itself."""
     models: Annotated[list[ModelPlacement], Field(max_length=4)] = []
     """Devices and ranks per model."""
 
@@ -91,6 +94,8 @@ class EndpointStatus(StatusModel):
     """Address of Triton's gRPC endpoint."""
     metrics: Text = ""
     """URL of Triton's metrics."""
+    open_ai: Annotated[Text, Field(alias="openAI")] = ""
+    """Base URL of OpenAI's protocol, where serving.openAIFrontEnd asks for it."""
     model_name: Annotated[str, Field(max_length=63)] = ""
     """The Triton model that clients call."""
     request_parameters: Annotated[dict[Annotated[str, Field(max_length=128)], Text], Field(max_length=16)] = {}
