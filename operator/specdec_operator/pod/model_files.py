@@ -9,6 +9,7 @@ from specdec_operator.pod.errors import ProgramFailure
 
 MANIFEST_NAME = "specdec-manifest.json"
 _HASHED_JSON_BYTES = 64 * 1024 * 1024
+_TRAINING_STATE = frozenset({"training_args.bin", "optimizer.bin", "optimizer.pt", "scheduler.bin", "scheduler.pt"})
 _FOREIGN_DIRECTORIES = frozenset({"lost+found", "__pycache__"})
 
 
@@ -33,8 +34,8 @@ def content_digest(directory: Path) -> str:
     return hashlib.sha256(json.dumps(entries, separators=(",", ":"), ensure_ascii=True).encode("ascii")).hexdigest()
 
 
-def weight_bytes(directory: Path) -> int:
-    """Bytes of the weight files that a runtime loads.
+def weight_files(directory: Path) -> dict[str, int]:
+    """Relative paths and sizes of the weight files that a runtime loads.
 
     Raises:
         ProgramFailure: WeightsMissing, there are none or the index names one that isn't there.
@@ -42,17 +43,26 @@ def weight_bytes(directory: Path) -> int:
     sizes = list_files(directory)
     for index in ("model.safetensors.index.json", "pytorch_model.bin.index.json"):
         if index in sizes:
-            return sum(sizes[name] for name in _indexed(directory / index, sizes))
+            return {name: sizes[name] for name in sorted(_indexed(directory / index, sizes))}
     for suffixes in ((".safetensors",), (".bin", ".pt", ".pth")):
-        weights = [name for name in sizes if name.endswith(suffixes) and name != "training_args.bin"]
+        weights = [name for name in sizes if name.endswith(suffixes) and Path(name).name not in _TRAINING_STATE]
         # Mistral ships the same weights twice
         usual = [name for name in weights if not Path(name).name.startswith("consolidated")] or weights
         if usual:
-            return sum(sizes[name] for name in usual)
+            return {name: sizes[name] for name in usual}
     raise ProgramFailure(
         "WeightsMissing",
         f"{directory} holds no weights (*.safetensors, *.bin or *.pt); give the directory of a whole model",
     )
+
+
+def weight_bytes(directory: Path) -> int:
+    """Bytes of the weight files that a runtime loads.
+
+    Raises:
+        ProgramFailure: as `weight_files`.
+    """
+    return sum(weight_files(directory).values())
 
 
 def _indexed(index: Path, sizes: dict[str, int]) -> set[str]:

@@ -23,7 +23,7 @@ from specdec_operator.api.v1alpha1.scalars import (
     RelativePathOrRoot,
     ResourceName,
 )
-from specdec_operator.api.v1alpha1.source import PullPolicy, SecretKeyReference
+from specdec_operator.api.v1alpha1.source import FilePattern, PullPolicy, SecretKeyReference
 
 Digest = Annotated[str, Field(max_length=64, pattern=patterns.HEX_DIGEST.expression)]
 JsonText = Annotated[str, Field(max_length=131072)]
@@ -42,32 +42,52 @@ class FetchInput(ApiModel):
     """The access token."""
     directory: RelativePath
     """Where in the store the files go."""
+    allow_patterns: Annotated[list[FilePattern], Field(max_length=32)] = []
+    """Only files that one of these matches; all if empty."""
+    ignore_patterns: Annotated[list[FilePattern], Field(max_length=32)] = []
+    """Files that one of these matches are left out."""
 
 
 class InspectInput(ApiModel):
     """Read the facts of a model that a claim already holds."""
 
     sub_path: RelativePathOrRoot = ""
-    """The model's directory inside the claim."""
+    """The model's directory inside the claim or image."""
+    image: ImageReference | None = None
+    """The image that holds it, in place of the claim."""
+    image_pull_policy: PullPolicy = "IfNotPresent"
+    """When the kubelet pulls that image."""
 
 
 class MountedModel(ApiModel):
-    """A model directory that a Job or pod reads."""
+    """A model directory that a Job or pod reads: from a claim or from an image."""
 
-    claim_name: ObjectName
+    claim_name: ObjectName | None = None
     """The claim that holds it."""
+    image: ImageReference | None = None
+    """The image that holds it."""
+    image_pull_policy: PullPolicy = "IfNotPresent"
+    """When the kubelet pulls that image."""
     sub_path: RelativePathOrRoot = ""
-    """Its directory inside the claim."""
+    """Its directory inside the claim or image."""
+
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            expression="has(self.claimName) != has(self.image)",
+            message="give exactly one of claimName and image",
+            holds=lambda self: (self.claim_name is None) != (self.image is None),
+        ),
+    )
 
 
 class BuildStep(ApiModel):
     """One command of an engine build."""
 
     name: Annotated[str, Field(min_length=1, max_length=32, pattern=patterns.STEP_NAME.expression)]
-    """convert, quantize or build."""
+    """convert, quantize, convert-drafter or build."""
     argv: Annotated[list[Annotated[str, Field(max_length=1024)]], Field(min_length=1, max_length=128)]
-    """The command. `{model}`, `{checkpoint}` and `{engine}` stand for directories; the first element may be a list of
-    candidate programs separated by `|`, of which the first that exists is run."""
+    """The command. `{model}`, `{head}`, `{calibration}`, `{base}`, `{checkpoint}` and `{engine}` stand for directories;
+    the first two elements may be lists of candidates separated by `|`, of which the first that exists is taken."""
 
 
 class BuildInput(ApiModel):
@@ -75,6 +95,10 @@ class BuildInput(ApiModel):
 
     model: MountedModel
     """The model to build from."""
+    head: MountedModel | None = None
+    """The head that is built into the same engine."""
+    calibration: MountedModel | None = None
+    """The quantizer's texts."""
     steps: Annotated[list[BuildStep], Field(min_length=1, max_length=8)]
     """The commands, in order."""
     directory: RelativePath
@@ -86,7 +110,21 @@ class BuildInput(ApiModel):
     ]
     """The version that the image must hold."""
     weight_bytes: Annotated[int, Field(ge=0, le=2**50)] = 0
-    """Bytes of the model's weights, from which memory and scratch space are derived."""
+    """Bytes of the weights of model and head."""
+    memory_bytes: Annotated[int, Field(ge=0, le=2**50)] = 0
+    """Host memory that the steps are estimated to need; derived from the weights if 0."""
+    scratch_bytes: Annotated[int, Field(ge=0, le=2**50)] = 0
+    """Free space of the store that the checkpoints and the engine are estimated to need; derived from the weights if
+    0."""
+
+
+class PrebuiltInput(ApiModel):
+    """Look at an engine that somebody else built, in `claimName`."""
+
+    sub_path: RelativePathOrRoot = ""
+    """The engine's directory inside the claim."""
+    expectation: JsonText
+    """What it must be, as the inspect_engine program reads it (JSON)."""
 
 
 class AssembleInput(ApiModel):
@@ -99,8 +137,10 @@ class AssembleInput(ApiModel):
 class JobGpu(ApiModel):
     """GPUs of a Job."""
 
-    resource_name: ResourceName
+    resource_name: ResourceName | None = None
     """The extended resource."""
+    resource_claim_template: ObjectName | None = None
+    """The ResourceClaimTemplate that gives the GPUs in place of an extended resource."""
     count: Annotated[int, Field(ge=1, le=64)]
     """How many."""
     product: LabelValue
@@ -126,6 +166,8 @@ class ModelArtifactSpec(ApiModel):
     """Read the facts of a model that a claim already holds."""
     build: BuildInput | None = None
     """Build an engine."""
+    prebuilt: PrebuiltInput | None = None
+    """Look at an engine that a claim already holds."""
     assemble: AssembleInput | None = None
     """Assemble the model repository in the serving image, dry."""
     gpu: JobGpu | None = None
@@ -135,10 +177,13 @@ class ModelArtifactSpec(ApiModel):
 
     RULES: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            expression="[has(self.fetch), has(self.inspect), has(self.build), has(self.assemble)].exists_one(x, x)",
-            message="give exactly one of fetch, inspect, build and assemble",
+            expression=(
+                "[has(self.fetch), has(self.inspect), has(self.build), has(self.prebuilt), has(self.assemble)]"
+                ".exists_one(x, x)"
+            ),
+            message="give exactly one of fetch, inspect, build, prebuilt and assemble",
             holds=lambda self: (
-                sum(part is not None for part in (self.fetch, self.inspect, self.build, self.assemble)) == 1
+                sum(p is not None for p in (self.fetch, self.inspect, self.build, self.prebuilt, self.assemble)) == 1
             ),
         ),
         Rule(
@@ -149,17 +194,26 @@ class ModelArtifactSpec(ApiModel):
     )
 
 
+ModelKind = Literal["Model", "EagleHead", "Eagle3Head", "MedusaHeads", "ReDrafterHead"]
+
+
 class ModelFacts(StatusModel):
     """What a model says of itself."""
 
     architecture: Annotated[str, Field(max_length=128)]
-    """config.json's first architecture."""
+    """config.json's first architecture; the kind where it names none."""
+    kind: ModelKind = "Model"
+    """A whole model, or which draft head: told by configuration and tensors, not by the architecture's name."""
+    model_type: Annotated[str, Field(max_length=64)] = ""
+    """The language model's family, as in `llama`."""
     vocabulary_size: Annotated[int, Field(ge=1)]
     """Rows of the embedding, as config.json says."""
     draft_vocabulary_size: Annotated[int, Field(ge=1)] | None = None
     """An EAGLE-3 head's own reduced vocabulary."""
     tokenizer_digest: Digest = ""
     """Hash of vocabulary, added tokens and merges; empty if the directory holds no tokenizer."""
+    vocabulary_digest: Digest = ""
+    """Hash of each token's number and text alone, the same for every format of the tokenizer's files."""
     bos_token_id: int | None = None
     """The token that starts a text."""
     eos_token_ids: Annotated[list[int], Field(max_length=16)] = []
@@ -177,7 +231,23 @@ class ModelFacts(StatusModel):
     data_type: Annotated[str, Field(max_length=32)]
     """float16, bfloat16 or float32."""
     context_length: Annotated[int, Field(ge=1)]
-    """The longest text that the model was made for, in tokens."""
+    """The longest text that the model was made for, in tokens; 2147483647 for heads that attend to nothing."""
+    intermediate_size: Annotated[int, Field(ge=1)] | None = None
+    """Width of the feed-forward layers."""
+    latent_size: Annotated[int, Field(ge=1)] | None = None
+    """Elements that a token leaves in each layer's cache, where keys and values are kept compressed (MLA)."""
+    target_hidden_size: Annotated[int, Field(ge=1)] | None = None
+    """The width of the target that an EAGLE-3 head was made for."""
+    medusa_heads: Annotated[int, Field(ge=1)] | None = None
+    """MEDUSA heads in the weights."""
+    medusa_layers: Annotated[int, Field(ge=1)] | None = None
+    """Residual blocks of each MEDUSA head."""
+    next_token_layers: Annotated[int, Field(ge=1)] | None = None
+    """The model's own layers that predict further tokens (MTP)."""
+    declared_base: Annotated[str, Field(max_length=256)] = ""
+    """The target that a head says it was made for: a hub repository or a path."""
+    quantization: Annotated[str, Field(max_length=64)] = ""
+    """The lower precision that the model was published in, as in `fp8`, `awq` or `modelopt_nvfp4`."""
     weight_bytes: Annotated[int, Field(ge=0)]
     """Bytes of the weight files."""
     commit: Annotated[str, Field(max_length=64)] = ""
