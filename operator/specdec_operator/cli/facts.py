@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from specdec_operator.api.model import ApiModel
 from specdec_operator.api.v1alpha1.model_artifact import Digest, ModelFacts
+from specdec_operator.api.v1alpha1.scalars import ObjectName
 from specdec_operator.cli.documents import read_documents
 from specdec_operator.cli.errors import FactsError
 from specdec_operator.pod.errors import ProgramFailure
@@ -46,6 +47,8 @@ class FactsFile(ApiModel):
     """Each built engine's `status.digest`."""
     assembly: Digest = ""
     """The assembly's `status.digest`."""
+    shared_claims: Annotated[list[ObjectName], Field(max_length=16)] = []  # noqa: RUF012 - the same
+    """Claims that many nodes mount at a time (ReadWriteMany); other existing claims are taken to be of one node."""
 
 
 def read_facts_file(file: str) -> Known:
@@ -65,7 +68,10 @@ def read_facts_file(file: str) -> Known:
         raise FactsError(f"{file}: {'; '.join(said)}") from error
     models = {role: model for role, model in (("target", facts.target), ("draft", facts.draft)) if model}
     return Known(
-        models=models, engines={str(role): digest for role, digest in facts.engines.items()}, assembly=facts.assembly
+        models=models,
+        engines={str(role): digest for role, digest in facts.engines.items()},
+        assembly=facts.assembly,
+        shared_claims=frozenset(facts.shared_claims),
     )
 
 

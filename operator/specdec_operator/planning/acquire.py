@@ -144,13 +144,21 @@ def _request(
         endpoint = source.hugging_face.endpoint or configuration.hugging_face_endpoint
         fetch = _fetch(source.hugging_face, endpoint=endpoint, claim=claim, refresh=refresh)
         directory = fetch.directory
+        yields = MountedModel(claim_name=claim, sub_path=directory)
     elif source.persistent_volume_claim:
         claim = source.persistent_volume_claim.claim_name
         directory = source.persistent_volume_claim.sub_path or ""
         inspect = InspectInput(sub_path=directory)
+        yields = MountedModel(claim_name=claim, sub_path=directory)
+    elif source.image:
+        claim, directory = None, source.image.sub_path or ""
+        held = {"image": source.image.reference, "image_pull_policy": source.image.pull_policy}
+        inspect = InspectInput(sub_path=directory, **held)
+        yields = MountedModel(sub_path=directory, **held)
     else:
         raise ValueError(f"{role}: a source without a member passed the API's rules")
-    key = content_key({"directory": directory, "claim": claim, "inspected": bool(inspect), "refresh": refresh})
+    place = {"claim": claim} if claim else {"image": yields.image}
+    key = content_key({"directory": directory, **place, "inspected": bool(inspect), "refresh": refresh})
     return ArtifactRequest(
         role=role,
         name=f"model-{short(key)}",
@@ -164,7 +172,7 @@ def _request(
             inspect=inspect,
             pod=pod,
         ),
-        yields=MountedModel(claim_name=claim, sub_path=directory),
+        yields=yields,
     )
 
 
@@ -177,6 +185,9 @@ def _fetch(source: HuggingFaceSource, *, endpoint: str, claim: str, refresh: str
             "endpoint": endpoint,
             "claim": claim,
             "refresh": refresh,
+            # What is left out of a model makes another one; whoever names no patterns shares what is there.
+            **({"allow": source.allow_patterns} if source.allow_patterns else {}),
+            **({"ignore": source.ignore_patterns} if source.ignore_patterns else {}),
         }
     )
     return FetchInput(
@@ -185,4 +196,6 @@ def _fetch(source: HuggingFaceSource, *, endpoint: str, claim: str, refresh: str
         endpoint=endpoint,
         token_secret_ref=source.token_secret_ref,
         directory=f"models/{short(key)}",
+        allow_patterns=source.allow_patterns,
+        ignore_patterns=source.ignore_patterns,
     )

@@ -6,7 +6,7 @@ A `ServingPlan` says what the pods run. Its key names the revision: equal plans 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from specdec_operator.api.v1alpha1.model_artifact import AssembleInput, ModelArtifactSpec, MountedModel
 from specdec_operator.planning.acquire import ArtifactRequest, job_pod, placed_pod
@@ -15,7 +15,7 @@ from specdec_operator.planning.quantities import byte_count, canonical
 from specdec_operator.planning.serving_request import host_cache_bytes, serving_request
 from specdec_operator.pod.inputs import AssembleInput as AssembleProgramInput
 from specdec_operator.pod.inputs import CheckInput, EngineExpectation
-from specdec_operator.runtimes import llm_api, tensorrt_engine
+from specdec_operator.runtimes import llm_api, openai, tensorrt_engine, vllm
 from specdec_operator.runtimes.serving import (
     ENGINE_DIRECTORIES,
     MODEL_DIRECTORIES,
@@ -23,15 +23,22 @@ from specdec_operator.runtimes.serving import (
     ServingFiles,
     ServingRequest,
 )
+from specdec_operator.runtimes.vllm_speculation import draft_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+    from specdec_operator.api.v1alpha1.runtime import Backend
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
     from specdec_operator.planning.resolution import Resolution
 
 _GIB = 1024**3
+_RENDERERS: Final[Mapping[Backend, Callable[[ServingRequest], ServingFiles]]] = {
+    "LLMAPI": llm_api.render,
+    "TensorRTEngine": tensorrt_engine.render,
+    "VLLM": vllm.render,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,14 +105,15 @@ def plan_serving(
         single_node: Claims whose volume one node mounts at a time.
     """
     request = serving_request(spec, resolution, facts)
-    files = llm_api.render(request) if resolution.backend == "LLMAPI" else tensorrt_engine.render(request)
+    backend = resolution.backend
+    files = openai.with_front_end(_RENDERERS[backend](request), request, backend=backend)
     assembled = AssembleProgramInput(
         output=REPOSITORY, models=files.templates, revision_model=files.endpoint_model, revision="", expected_digest=""
     )
     return ServingPlan(
         resolution=resolution,
         files=files,
-        mounts=_mounts(models, engines, roles=_served_roles(spec, resolution)),
+        mounts=_mounts(models, engines, directories=_served_directories(spec, resolution, request)),
         check=_check(spec, resolution, request, engines=engines, digests=engine_digests or {}),
         assembled=assembled,
         assembly=_assembly(spec, resolution, assembled),
@@ -149,17 +157,20 @@ def revision_key(spec: SpeculativeModelSpec, plan: ServingPlan, *, assembly_dige
     )
 
 
-def _served_roles(spec: SpeculativeModelSpec, resolution: Resolution) -> tuple[str, ...]:
-    """Roles whose files the server reads: on engines a head is built into its target."""
+def _served_directories(spec: SpeculativeModelSpec, resolution: Resolution, request: ServingRequest) -> dict[str, str]:
+    """Where the server reads the files of each role: on engines a head is built into its target."""
+    directories = {"target": MODEL_DIRECTORIES["target"]}
     built_in = resolution.backend == "TensorRTEngine" and spec.speculation.method != "DraftTarget"
-    return ("target", "draft") if spec.draft and not built_in else ("target",)
+    if spec.draft and not built_in:
+        directories["draft"] = draft_directory(request) if resolution.backend == "VLLM" else MODEL_DIRECTORIES["draft"]
+    return directories
 
 
 def _mounts(
-    models: Sequence[ArtifactRequest], engines: Sequence[ArtifactRequest], *, roles: tuple[str, ...]
+    models: Sequence[ArtifactRequest], engines: Sequence[ArtifactRequest], *, directories: Mapping[str, str]
 ) -> tuple[Mount, ...]:
     mounts = [
-        Mount(source=m.yields, directory=MODEL_DIRECTORIES[m.role]) for m in models if m.yields and m.role in roles
+        Mount(source=m.yields, directory=directories[m.role]) for m in models if m.yields and m.role in directories
     ]
     mounts += [
         Mount(source=e.yields, directory=ENGINE_DIRECTORIES[e.role.removesuffix("-engine")])
@@ -192,7 +203,8 @@ def _check(
         minimum_driver=resolution.release.minimum_driver_for(resolution.backend) or "",
         tensorrt_llm_version=resolution.release.required_tensorrt_llm if resolution.backend != "VLLM" else "",
         engines=expectations,
-        model_directories=tuple(MODEL_DIRECTORIES[role] for role in _served_roles(spec, resolution)),
+        vllm_version=resolution.release.version_for("VLLM") if resolution.backend == "VLLM" else "",
+        model_directories=tuple(_served_directories(spec, resolution, request).values()),
     )
 
 

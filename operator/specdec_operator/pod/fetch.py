@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from specdec_operator.pod.errors import ProgramFailure
-from specdec_operator.pod.hub import Hub, HubFile, Listing
+from specdec_operator.pod.hub import Hub, HubFile, Listing, chosen_files
 from specdec_operator.pod.inputs import FetchInput
 from specdec_operator.pod.manifest import Manifest, describe, file_sha256
 from specdec_operator.pod.model_facts import read_facts
@@ -36,7 +36,8 @@ def fetch(given: FetchInput) -> dict[str, Any]:
         return {"facts": present.origin["facts"], "reused": True}
     probe(store)
     hub = Hub(endpoint=given.endpoint, token=os.environ.get("HF_TOKEN", "").strip())
-    listing = hub.list_files(given.repository, given.revision)
+    found = hub.list_files(given.repository, given.revision)
+    listing = chosen_files(found, allow=given.allow_patterns, ignore=given.ignore_patterns)
     print(f"{given.repository}@{listing.commit}: {len(listing.files)} files, {_total(listing)} bytes", flush=True)
     partial = inside(store, f"partial/{target.name}")
     with store_errors(store):

@@ -4,9 +4,9 @@ import fnmatch
 import glob
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,7 @@ class Hub:
         self._api = _client(endpoint, token)
 
     def list_files(self, repository: str, revision: str) -> Listing:
-        """Resolve a revision to its commit and list the files worth fetching.
+        """Resolve a revision to its commit and list its files.
 
         Raises:
             ProgramFailure: RepositoryNotFound, RevisionNotFound, GatedModel, Unauthorized or HubUnreachable.
@@ -72,7 +72,7 @@ class Hub:
             entries = list(self._api.list_repo_tree(repository, revision=commit, recursive=True))
         # folders have no size
         files = [HubFile(entry.path, entry.size, _sha256(entry.lfs)) for entry in entries if hasattr(entry, "size")]
-        return Listing(commit, tuple(wanted_files(files)))
+        return Listing(commit, tuple(files))
 
     def download(self, repository: str, listing: Listing, directory: Path) -> None:
         """Download a listing's files, going on where an earlier attempt stopped.
@@ -85,6 +85,31 @@ class Hub:
             self._api.snapshot_download(
                 repository, revision=listing.commit, local_dir=str(directory), allow_patterns=patterns
             )
+
+
+def chosen_files(listing: Listing, *, allow: Sequence[str], ignore: Sequence[str]) -> Listing:
+    """The files of a listing that are asked for; without a word those that a runtime reads.
+
+    Args:
+        allow: shell patterns; what one of them matches is fetched, whatever its kind.
+        ignore: shell patterns of files that are left out.
+
+    Raises:
+        ProgramFailure: NothingToFetch, no file is left.
+    """
+    files = [file for file in listing.files if _matches(file, allow)] if allow else [*wanted_files(listing.files)]
+    left = tuple(file for file in files if not _matches(file, ignore))
+    if left:
+        return replace(listing, files=left)
+    raise ProgramFailure(
+        "NothingToFetch",
+        f"of {len(listing.files)} files none is left by allowPatterns {list(allow)} and ignorePatterns {list(ignore)}: "
+        "name patterns that match the repository's files",
+    )
+
+
+def _matches(file: HubFile, patterns: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatch(file.path, pattern) for pattern in patterns)
 
 
 def wanted_files(files: Iterable[HubFile]) -> Iterator[HubFile]:

@@ -17,6 +17,8 @@ class FetchInput(Document):
         endpoint: the hub's address; the client's own default if empty.
         store: absolute path of the store's mount.
         directory: where in the store the files go, relative.
+        allow_patterns: only files that one of these matches; those that a runtime reads if empty.
+        ignore_patterns: files that are left out.
     """
 
     repository: str
@@ -24,6 +26,8 @@ class FetchInput(Document):
     store: str
     directory: str
     endpoint: str = ""
+    allow_patterns: tuple[str, ...] = ()
+    ignore_patterns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,9 +42,10 @@ class BuildStep(Document):
     """One command of an engine build.
 
     Attributes:
-        name: convert, quantize or build.
-        argv: the command; `{model}`, `{checkpoint}` and `{engine}` stand for directories. The first two elements may
-            be candidates separated by `|`, of which the first that exists is taken.
+        name: convert, quantize, convert-drafter or build.
+        argv: the command; `{model}`, `{head}`, `{calibration}`, `{base}`, `{checkpoint}` and `{engine}` stand for
+            directories. The first two elements may be candidates separated by `|`, of which the first that exists is
+            taken.
     """
 
     name: str
@@ -60,6 +65,8 @@ class BuildInput(Document):
         tensorrt_llm_version: the version that the image must hold; any if empty.
         gpu_product: GPU feature discovery's product label; any if empty.
         scratch_bytes: free bytes that the store must have before the first step.
+        head: absolute path of the head that is built in; none if empty.
+        calibration: absolute path of the quantizer's texts; none if empty.
     """
 
     model: str
@@ -70,6 +77,8 @@ class BuildInput(Document):
     tensorrt_llm_version: str = ""
     gpu_product: str = ""
     scratch_bytes: int = 0
+    head: str = ""
+    calibration: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,19 +161,41 @@ class AssembleInput(Document):
 
 @dataclass(frozen=True, kw_only=True)
 class EngineExpectation(Document):
-    """An engine that the server is going to load. Empty texts accept anything.
+    """An engine that the server is going to load. Empty texts and zeros accept anything.
 
     Attributes:
-        directory: absolute path of the published engine.
+        directory: absolute path of the engine.
         ranks: engine files.
-        digest: digest of its manifest.
+        digest: digest of its manifest, or of its names, sizes and config.json where it is prebuilt.
         logits_data_type: float32, float16 or Triton's TYPE_FP32, TYPE_FP16.
+        speculative_mode: trtllm-build's word, or none.
+        draft_tokens: the most tokens that are drafted for one step.
+        batch: the most requests that are served at once.
+        tensor: ranks that share each layer.
+        pipeline: groups of ranks that share the layers among them.
+        prebuilt: it was built by somebody else, so it has no manifest.
+        role: target or draft, for messages.
     """
 
     directory: str
     ranks: int
     digest: str = ""
     logits_data_type: str = ""
+    speculative_mode: str = ""
+    draft_tokens: int = 0
+    batch: int = 0
+    tensor: int = 0
+    pipeline: int = 0
+    prebuilt: bool = False
+    role: str = "target"
+
+
+@dataclass(frozen=True, kw_only=True)
+class InspectEngineInput(Document):
+    """Look at an engine that somebody else built, without a GPU. An empty version accepts any."""
+
+    engine: EngineExpectation
+    tensorrt_llm_version: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

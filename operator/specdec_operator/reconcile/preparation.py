@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from specdec_operator.api.v1alpha1.status import Pin
 from specdec_operator.cluster.errors import AlreadyExists, NotFound
 from specdec_operator.cluster.resources import PERSISTENT_VOLUME_CLAIMS
 from specdec_operator.planning.acquire import acquire, commit_pins
 from specdec_operator.planning.admission import admit
 from specdec_operator.planning.engines import plan_engines
 from specdec_operator.planning.pair import check_pair
-from specdec_operator.planning.plan import plan_serving
+from specdec_operator.planning.plan import claims_of, plan_serving
 from specdec_operator.planning.refusal import Refused
 from specdec_operator.reconcile.halt import Halt
 from specdec_operator.reconcile.refused_write import refusals_halt
@@ -20,11 +21,12 @@ from specdec_operator.resources.serving import render_revision
 from specdec_operator.resources.workload import store_claim
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from specdec_operator.api.v1alpha1.model_artifact import ModelArtifact, ModelFacts
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel
-    from specdec_operator.api.v1alpha1.status import ConditionType, Pin
+    from specdec_operator.api.v1alpha1.status import ConditionType
+    from specdec_operator.cluster.api import JsonObject
     from specdec_operator.planning.acquire import ArtifactRequest
     from specdec_operator.planning.plan import ServingPlan
     from specdec_operator.planning.resolution import Resolution
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from specdec_operator.reconcile.context import Context
     from specdec_operator.reconcile.usage import Usage
     from specdec_operator.resources.serving import Revision
+    from specdec_operator.runtimes.serving import ServingFiles
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,8 +83,15 @@ class Preparation:
         engines = self._plan_engines(resolution, facts, models)
         digests = await self._engines(engines)
         plan = plan_serving(
-            self._model.spec, resolution, facts=facts, models=models, engines=engines, engine_digests=digests
+            self._model.spec,
+            resolution,
+            facts=facts,
+            models=models,
+            engines=engines,
+            engine_digests=digests,
+            single_node=await self._single_node(claims_of((*models, *engines))),
         )
+        self.pins = (*self.pins, *derived_pins(plan.files))
         assembly = (await self._ready((plan.assembly,), condition="EnginesReady"))["assembly"]
         built = f"{len(engines)} engine(s) built" if engines else "this backend builds no engine"
         self._conditions.set(
@@ -125,6 +135,17 @@ class Preparation:
                 await self._context.api.create(PERSISTENT_VOLUME_CLAIMS, store_claim(claim, namespace=namespace))
             except AlreadyExists:
                 return
+
+    async def _single_node(self, claims: Iterable[str]) -> frozenset[str]:
+        """Those of the claims whose volume one node mounts at a time."""
+        namespace = self._model.metadata.namespace
+        found = {}
+        for claim in sorted(claims):
+            try:
+                found[claim] = await self._context.api.get(PERSISTENT_VOLUME_CLAIMS, namespace=namespace, name=claim)
+            except NotFound:
+                continue  # its artifact says so
+        return frozenset(name for name, claim in found.items() if _by_one_node(claim))
 
     async def _facts(self, models: Sequence[ArtifactRequest]) -> dict[str, ModelFacts]:
         artifacts = await self._ready(models, condition="ModelsCached")
@@ -175,6 +196,15 @@ class Preparation:
                 )
             raise Halt(condition, status.reason, said, terminal=bool(ended))
         return held
+
+
+def _by_one_node(claim: JsonObject) -> bool:
+    return not {"ReadWriteMany", "ReadOnlyMany"} & set(claim["spec"].get("accessModes") or [])
+
+
+def derived_pins(files: ServingFiles) -> tuple[Pin, ...]:
+    """What the backend needs other than the spec says."""
+    return tuple(Pin(name=derived.name, value=derived.value, reason=derived.reason) for derived in files.derived)
 
 
 def _halt(condition: ConditionType, refused: Refused) -> Halt:

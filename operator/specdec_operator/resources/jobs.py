@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from specdec_operator.api.v1alpha1.model_artifact import MountedModel
 from specdec_operator.planning import quantities
 from specdec_operator.pod import inputs
 from specdec_operator.resources.labels import (
@@ -20,12 +21,20 @@ from specdec_operator.resources.programs import (
     program_data,
     program_volume,
 )
-from specdec_operator.resources.scheduling import container_security, on_node, pod_security, scheduling
+from specdec_operator.resources.scheduling import (
+    GPU_CLAIM,
+    container_security,
+    gpu_claims,
+    on_node,
+    pod_security,
+    scheduling,
+)
+from specdec_operator.resources.volumes import mounted
 from specdec_operator.runtimes.environment import SCRATCH, scratch_environment, without_gpu
 from specdec_operator.runtimes.serving import REPOSITORY
 
 if TYPE_CHECKING:
-    from specdec_operator.api.v1alpha1.model_artifact import BuildInput, ModelArtifact, MountedModel
+    from specdec_operator.api.v1alpha1.model_artifact import BuildInput, ModelArtifact
     from specdec_operator.resources.template import JsonObject, Templates
 
 STORE = "/store"
@@ -81,6 +90,7 @@ def render_job(
         data=program_data({work.program: work.document}),
     )
     pod = artifact.spec.pod
+    claims = gpu_claims(artifact.spec.gpu.resource_claim_template) if work.gpu and artifact.spec.gpu else {}
     environment = {**scratch_environment(), **({} if work.gpu else without_gpu())}
     job = templates.fill(
         "job.yaml.j2",
@@ -90,7 +100,7 @@ def render_job(
         owner=owner,
         pod_labels={**labels, **NO_MESH_LABELS},
         pod_annotations=NO_MESH_ANNOTATIONS,
-        scheduling=on_node(scheduling(pod), node) if node else scheduling(pod),
+        scheduling={**(on_node(scheduling(pod), node) if node else scheduling(pod)), **claims},
         pod_security=pod_security(pod),
         container_security=container_security(),
         image=artifact.spec.image,
@@ -118,6 +128,8 @@ def _work(artifact: ModelArtifact, *, verify: bool) -> _Work:
             endpoint=spec.fetch.endpoint,
             store=STORE,
             directory=spec.fetch.directory,
+            allow_patterns=tuple(spec.fetch.allow_patterns),
+            ignore_patterns=tuple(spec.fetch.ignore_patterns),
         )
         secret = spec.fetch.token_secret_ref
         token = [{"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": secret.model_dump()}}] if secret else []
@@ -127,8 +139,19 @@ def _work(artifact: ModelArtifact, *, verify: bool) -> _Work:
             program="fetch", document=document.to_json(), environment=(plain, *token), **_store(spec.claim_name)
         )
     if spec.inspect:
-        model = _mounted_claim("model", spec.claim_name, spec.inspect.sub_path, MODEL)
-        return _Work(program="inspect_model", document=inputs.InspectInput(directory=MODEL).to_json(), **model)
+        place = MountedModel(
+            claim_name=spec.claim_name,
+            image=spec.inspect.image,
+            image_pull_policy=spec.inspect.image_pull_policy,
+            sub_path=spec.inspect.sub_path,
+        )
+        model = mounted([(place, MODEL)], prefix="model")
+        return _Work(
+            program="inspect_model",
+            document=inputs.InspectInput(directory=MODEL).to_json(),
+            mounts=model.mounts,
+            volumes=model.volumes,
+        )
     if spec.build and verify:
         engine = inputs.VerifyEngineInput(directory=f"{STORE}/{spec.build.directory}", ranks=spec.build.ranks)
         return _Work(program="verify_engine", document=engine.to_json(), **_store(spec.claim_name))
@@ -181,9 +204,9 @@ def _mounted_claim(name: str, claim: str | None, sub_path: str, directory: str) 
 
 def _mounted_model(model: MountedModel, store_claim: str | None) -> JsonObject:
     if model.claim_name != store_claim:
-        return _mounted_claim("model", model.claim_name, model.sub_path, MODEL)
-    mounted = _mounted_claim("store", store_claim, model.sub_path, MODEL)
-    return {"mounts": mounted["mounts"], "volumes": ()}
+        place = mounted([(model, MODEL)], prefix="model")
+        return {"mounts": place.mounts, "volumes": place.volumes}
+    return {"mounts": _mounted_claim("store", store_claim, model.sub_path, MODEL)["mounts"], "volumes": ()}
 
 
 def _program_mounts() -> list[JsonObject]:
@@ -205,7 +228,9 @@ def _resources(artifact: ModelArtifact, work: _Work) -> JsonObject:
     requests = {"cpu": quantities.canonical(asked.cpu or ("1" if work.gpu else "100m")), "memory": memory}
     resources: JsonObject = {"requests": requests, "limits": {"memory": memory}}
     gpu = artifact.spec.gpu
-    if work.gpu and gpu:
+    if work.gpu and gpu and gpu.resource_name:
         for part in resources.values():
             part[gpu.resource_name] = str(gpu.count)
+    elif work.gpu and gpu and gpu.resource_claim_template:
+        resources["claims"] = [{"name": GPU_CLAIM}]
     return resources

@@ -31,6 +31,9 @@ DOUBTED_AT = "specdec.dev/doubted-at"
 FAILED_WAYS = "specdec.dev/failed-ways"
 """On a ModelArtifact: hashes of the specs that failed before this one, so that each is tried once."""
 
+CLAIM_PREFIX = "claim.specdec.dev/"
+"""On a serving pod: the prefix of a label per claim whose volume one node mounts at a time."""
+
 SELECTOR = f"{MANAGED_BY}={OPERATOR}"
 """The label selector of everything that the operator makes."""
 
@@ -47,6 +50,11 @@ def retries(annotations: Mapping[str, str]) -> str:
     """One word for all requests to try again that an artifact holds; another one when any changed."""
     asked = {key: value for key, value in annotations.items() if key.startswith(RETRY_BY)}
     return content_key(asked)[:16] if asked else ""
+
+
+def claim_label(claim: str) -> str:
+    """The label of pods that mount a claim whose volume one node mounts at a time."""
+    return f"{CLAIM_PREFIX}{content_key({'claim': claim})[:16]}"
 
 
 def model_labels(model: str, component: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ from specdec_operator.planning.acquire import acquire
 from specdec_operator.planning.admission import admit
 from specdec_operator.planning.engines import plan_engines
 from specdec_operator.planning.pair import check_pair
-from specdec_operator.planning.plan import plan_serving
+from specdec_operator.planning.plan import claims_of, plan_serving
 from specdec_operator.resources.artifacts import model_artifact
 from specdec_operator.resources.jobs import job_name, render_job
 from specdec_operator.resources.labels import REFRESH, RESTART
@@ -46,11 +46,14 @@ class Known:
         models: Facts per role.
         engines: Manifest digest per engine role, as in `target-engine`.
         assembly: Digest of the assembled model repository; empty if unknown.
+        shared_claims: Claims that many nodes mount at a time; other claims are taken to be of one node, as the
+            store's is unless the spec asks for more.
     """
 
     models: Mapping[str, ModelFacts] = field(default_factory=dict)
     engines: Mapping[str, str] = field(default_factory=dict)
     assembly: str = ""
+    shared_claims: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +111,13 @@ class Renderer:
             return Rendering(objects=tuple(objects), missing=missing)
         objects += self._artifacts(model, engines)
         plan = plan_serving(
-            model.spec, resolution, facts=facts, models=models, engines=engines, engine_digests=known.engines
+            model.spec,
+            resolution,
+            facts=facts,
+            models=models,
+            engines=engines,
+            engine_digests=known.engines,
+            single_node=claims_of((*models, *engines)) - known.shared_claims - _shared_store(resolution),
         )
         objects += self._artifacts(model, [plan.assembly])
         missing = _missing_digests(engines, known)
@@ -146,6 +155,12 @@ def _identified(metadata: ObjectMeta) -> ObjectMeta:
 def _store(model: SpeculativeModel, resolution: Resolution) -> list[JsonObject]:
     claim = resolution.storage.claim if resolution.storage else None
     return [store_claim(claim, namespace=model.metadata.namespace)] if claim else []
+
+
+def _shared_store(resolution: Resolution) -> frozenset[str]:
+    claim = resolution.storage.claim if resolution.storage else None
+    shared = claim is not None and "ReadWriteMany" in claim.access_modes
+    return frozenset({claim.claim_name}) if claim and shared else frozenset()
 
 
 def _missing_facts(models: Sequence[ArtifactRequest], known: Known) -> tuple[str, ...]:

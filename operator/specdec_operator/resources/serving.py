@@ -11,7 +11,7 @@ from specdec_operator.planning.keys import short
 from specdec_operator.planning.plan import revision_key
 from specdec_operator.pod.inputs import CanaryInput, LaunchInput, LivenessInput
 from specdec_operator.pod.sources import PROGRAM_DIRECTORY
-from specdec_operator.resources.labels import REVISION, model_labels, owner_reference
+from specdec_operator.resources.labels import REVISION, claim_label, model_labels, owner_reference
 from specdec_operator.resources.programs import (
     config_map,
     config_map_name,
@@ -20,9 +20,17 @@ from specdec_operator.resources.programs import (
     program_data,
     program_volume,
 )
-from specdec_operator.resources.scheduling import container_security, pod_security, scheduling
+from specdec_operator.resources.scheduling import (
+    GPU_CLAIM,
+    container_security,
+    gpu_claims,
+    pod_security,
+    scheduling,
+    together,
+)
+from specdec_operator.resources.volumes import mounted
 from specdec_operator.runtimes.environment import SCRATCH, scratch_environment, server_environment, without_gpu
-from specdec_operator.runtimes.serving import EXIT_TIMEOUT_SECONDS, HTTP_PORT, METRICS_PORT, REPOSITORY
+from specdec_operator.runtimes.serving import EXIT_TIMEOUT_SECONDS, HTTP_PORT, REPOSITORY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -128,13 +136,14 @@ def _inputs(plan: ServingPlan, *, revision: str, assembly_digest: str) -> dict[s
         ).to_json(),
         "liveness": LivenessInput(
             port=HTTP_PORT,
-            metrics_port=METRICS_PORT,
+            metrics_port=files.metrics_port,
             model=files.endpoint_model,
             request=request,
             output=files.output,
             timeout_seconds=30,
             stuck_seconds=_STUCK_SECONDS,
             state_file=f"{SCRATCH}/liveness",
+            takes_at_once=files.takes_at_once,
         ).to_json(),
     }
 
@@ -144,18 +153,25 @@ def _pod_template(
 ) -> JsonObject:
     spec = model.spec
     pod = placed_pod(spec, plan.resolution)
-    gpus = {spec.placement.gpu.extended_resource or "nvidia.com/gpu": str(plan.resolution.placement.gpus)}
+    beside = [claim_label(claim) for claim in plan.single_node_claims]
+    gpu = spec.placement.gpu
+    gpus = {gpu.extended_resource: str(plan.resolution.placement.gpus)} if gpu.extended_resource else {}
     common = [{"name": "program", "mountPath": PROGRAM_DIRECTORY, "readOnly": True}, _mount("scratch", SCRATCH)]
     repository = _mount("repository", REPOSITORY)
-    models = _model_mounts(plan)
+    models = mounted([(mount.source, mount.directory) for mount in plan.mounts], prefix="models")
     environment = {**{e.name: e.value for e in spec.pod.environment}, **server_environment()}
     return templates.fill(
         "pod.yaml.j2",
-        labels={**spec.pod.labels, **model_labels(model.metadata.name, "server"), REVISION: revision},
+        labels={
+            **spec.pod.labels,
+            **model_labels(model.metadata.name, "server"),
+            REVISION: revision,
+            **dict.fromkeys(beside, "true"),
+        },
         annotations=spec.pod.annotations,
         # Ranks leave one after the other.
         grace_seconds=2 * EXIT_TIMEOUT_SECONDS + _RANK_EXIT_SECONDS * plan.resolution.placement.world_size,
-        scheduling=scheduling(pod),
+        scheduling={**together(scheduling(pod), beside), **gpu_claims(gpu.resource_claim_template)},
         pod_security=pod_security(pod),
         container_security=container_security(),
         image=plan.resolution.image.reference,
@@ -170,14 +186,15 @@ def _pod_template(
             "assemble": plain_environment({**scratch_environment(), **without_gpu()}),
             "server": plain_environment(environment),
         },
-        resources=_resources(plan, gpus),
+        resources=_resources(plan, gpus, claimed=gpu.resource_claim_template is not None),
         probes={"startup": program_arguments("canary"), "liveness": program_arguments("liveness")},
         startup_failures=spec.update.startup_minutes * 60 // _STARTUP_PERIOD_SECONDS,
         ready_path=f"/v2/models/{plan.files.endpoint_model}/ready",
+        open_ai_port=plan.files.open_ai_port,
         mounts={
-            "check": [*common, *models, _mount("shared-memory", "/dev/shm")],  # noqa: S108 - the container's own
+            "check": [*common, *models.mounts, _mount("shared-memory", "/dev/shm")],  # noqa: S108 - the container's own
             "assemble": [*common, repository],
-            "server": [*common, {**repository, "readOnly": True}, *models, _mount("shared-memory", "/dev/shm")],  # noqa: S108
+            "server": [*common, {**repository, "readOnly": True}, *models.mounts, _mount("shared-memory", "/dev/shm")],  # noqa: S108
         },
         volumes=[
             program_volume(config_map_name(revision, data), data),
@@ -187,7 +204,7 @@ def _pod_template(
                 "name": "shared-memory",
                 "emptyDir": {"medium": "Memory", "sizeLimit": quantities.memory(plan.size.shared_memory_bytes)},
             },
-            *_claims(plan),
+            *models.volumes,
         ],
     )
 
@@ -196,38 +213,16 @@ def _mount(name: str, path: str) -> JsonObject:
     return {"name": name, "mountPath": path}
 
 
-def _resources(plan: ServingPlan, gpus: dict[str, str]) -> JsonObject:
+def _resources(plan: ServingPlan, gpus: dict[str, str], *, claimed: bool) -> JsonObject:
     memory = quantities.memory(plan.size.memory_bytes)
     small = {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "256Mi"}}
+    claims = {"claims": [{"name": GPU_CLAIM}]} if claimed else {}
     return {
-        "check": {part: {**values, **gpus} for part, values in small.items()},
+        "check": {**{part: {**values, **gpus} for part, values in small.items()}, **claims},
         "assemble": small,
         "server": {
             "requests": {"cpu": plan.size.cpu, "memory": memory, **gpus},
             "limits": {"memory": memory, **gpus},
+            **claims,
         },
     }
-
-
-def _volume_names(plan: ServingPlan) -> dict[str, str]:
-    claims = sorted({mount.source.claim_name for mount in plan.mounts})
-    return {claim: f"models-{index}" for index, claim in enumerate(claims)}
-
-
-def _model_mounts(plan: ServingPlan) -> list[JsonObject]:
-    names = _volume_names(plan)
-    return [
-        {
-            "name": names[mount.source.claim_name],
-            "mountPath": mount.directory,
-            "readOnly": True,
-            **({"subPath": mount.source.sub_path} if mount.source.sub_path else {}),
-        }
-        for mount in plan.mounts
-    ]
-
-
-def _claims(plan: ServingPlan) -> list[JsonObject]:
-    return [
-        {"name": name, "persistentVolumeClaim": {"claimName": claim}} for claim, name in _volume_names(plan).items()
-    ]

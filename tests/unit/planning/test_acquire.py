@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from specdec_operator.api.configuration import OperatorConfiguration
+from specdec_operator.api.v1alpha1.model_artifact import MountedModel
 from specdec_operator.planning.acquire import ArtifactRequest, acquire, commit_pins, job_pod, placed_pod
 from tests.unit.specs import BASELINE, CONFIGURATION, DRAFT_TARGET, EAGLE3, PRODUCT, model, models_of, resolution_of
 
@@ -163,3 +164,24 @@ def test_a_pin_of_another_revision_does_not_apply() -> None:
     source = {"huggingFace": {**BASELINE["target"]["source"]["huggingFace"], "revision": "next"}}
     (request,) = pinned({**BASELINE, "target": {"source": source}}, pins)
     assert revision_of(request) == "next"
+
+
+IMAGE = {"image": {"reference": "registry.example.com/llama:1", "subPath": "model"}}
+
+
+def test_an_image_s_model_is_inspected_where_it_lies() -> None:
+    (target,) = models_of(model(BASELINE, target__source=IMAGE))
+
+    assert target.spec.claim_name is None
+    assert target.yields == MountedModel(image="registry.example.com/llama:1", sub_path="model")
+
+
+def test_another_image_is_another_artifact() -> None:
+    assert name_of(target__source=IMAGE) != name_of(target__source={"image": {"reference": "b"}})
+
+
+@pytest.mark.parametrize("patterns", [{"allowPatterns": ["*.json"]}, {"ignorePatterns": ["*.json"]}])
+def test_a_part_of_a_repository_is_another_artifact(patterns: dict[str, list[str]]) -> None:
+    part = {"huggingFace": {"repository": "someone/target", **patterns}}
+
+    assert name_of(target__source=part) != name_of()

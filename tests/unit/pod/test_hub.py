@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from specdec_operator.pod.hub import HubFile, wanted_files
+from specdec_operator.pod.errors import ProgramFailure
+from specdec_operator.pod.hub import HubFile, Listing, chosen_files, wanted_files
 
 
 @pytest.mark.parametrize(
@@ -23,3 +24,28 @@ def test_only_what_a_runtime_reads_is_fetched(present: tuple[str, ...], wanted: 
     files = [HubFile(path, 1, "") for path in present]
 
     assert tuple(file.path for file in wanted_files(files)) == wanted
+
+
+def listing(*paths: str) -> Listing:
+    return Listing("c", tuple(HubFile(path, 1, "") for path in paths))
+
+
+def chosen(*paths: str, allow: tuple[str, ...] = (), ignore: tuple[str, ...] = ()) -> list[str]:
+    return [file.path for file in chosen_files(listing(*paths), allow=allow, ignore=ignore).files]
+
+
+def test_without_patterns_what_a_runtime_reads_is_chosen() -> None:
+    assert chosen("model.safetensors", "model.gguf") == ["model.safetensors"]
+
+
+def test_what_is_asked_for_by_name_is_fetched_whatever_its_kind() -> None:
+    assert chosen("model.safetensors", "model.gguf", "config.json", allow=("*.gguf",)) == ["model.gguf"]
+
+
+def test_what_is_to_be_left_out_is_left_out() -> None:
+    assert chosen("a.safetensors", "b.safetensors", ignore=("b.*",)) == ["a.safetensors"]
+
+
+def test_patterns_that_leave_nothing_are_refused_with_both_lists() -> None:
+    with pytest.raises(ProgramFailure, match=r"of 1 files none is left by allowPatterns \['x'\] and ignorePatterns"):
+        chosen("a.safetensors", allow=("x",))

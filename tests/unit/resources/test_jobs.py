@@ -123,7 +123,7 @@ def test_a_fetch_writes_into_the_store() -> None:
 def test_an_inspected_claim_is_only_read() -> None:
     objects = fetch(target={"source": CLAIM})
 
-    assert {"name": "model", "mountPath": "/model", "readOnly": True, "subPath": "llama"} in container(objects)[
+    assert {"name": "model-0", "mountPath": "/model", "readOnly": True, "subPath": "llama"} in container(objects)[
         "volumeMounts"
     ]
     assert document(objects, "inspect_model") == {"directory": "/model"}
@@ -171,10 +171,10 @@ def test_a_model_in_the_store_is_mounted_from_it() -> None:
 def test_a_model_on_a_claim_of_its_own_is_mounted_from_that() -> None:
     objects = build(target={"source": CLAIM})
 
-    assert {"name": "model", "mountPath": "/model", "readOnly": True, "subPath": "llama"} in container(objects)[
+    assert {"name": "model-0", "mountPath": "/model", "readOnly": True, "subPath": "llama"} in container(objects)[
         "volumeMounts"
     ]
-    assert volumes(objects)["model"] == {"persistentVolumeClaim": {"claimName": "models"}}
+    assert volumes(objects)["model-0"] == {"persistentVolumeClaim": {"claimName": "models"}}
 
 
 def test_the_root_of_the_store_may_be_the_model() -> None:
@@ -234,3 +234,24 @@ def test_no_job_runs_a_shell(name: str) -> None:
 
     for request in (*models_of(made), *engines_of(made), plan_of(made).assembly):
         assert container(job_of(request, made))["args"][:2] == ["python3", "/specdec/program"]
+
+
+IMAGE = {"image": {"reference": "registry.example.com/llama:1", "pullPolicy": "Always", "subPath": "model"}}
+
+
+def test_a_model_in_an_image_is_inspected_as_a_volume() -> None:
+    objects = fetch(target={"source": IMAGE})
+
+    assert volumes(objects)["model-0"] == {
+        "image": {"reference": "registry.example.com/llama:1", "pullPolicy": "Always"}
+    }
+    assert {"name": "model-0", "mountPath": "/model", "readOnly": True, "subPath": "model"} in container(objects)[
+        "volumeMounts"
+    ]
+
+
+def test_patterns_reach_the_fetch_program() -> None:
+    source = {"huggingFace": {"repository": "a/b", "allowPatterns": ["*.json"], "ignorePatterns": ["x*"]}}
+    read = document(fetch(target={"source": source}), "fetch")
+
+    assert (read["allowPatterns"], read["ignorePatterns"]) == (["*.json"], ["x*"])

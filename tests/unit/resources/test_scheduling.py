@@ -6,7 +6,16 @@ from typing import Any
 import pytest
 
 from specdec_operator.api.v1alpha1.pod import Pod
-from specdec_operator.resources.scheduling import container_security, on_node, pod_security, scheduling
+from specdec_operator.resources.scheduling import (
+    container_security,
+    gpu_claims,
+    on_node,
+    pod_security,
+    scheduling,
+    together,
+)
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 HERE = {"key": "metadata.name", "operator": "In", "values": ["node-1"]}
 
@@ -97,3 +106,34 @@ def test_user_and_groups_are_the_declared_ones() -> None:
     security = pod_security(Pod(run_as_user=1, run_as_group=2, fs_group=3))
 
     assert (security["runAsUser"], security["runAsGroup"], security["fsGroup"]) == (1, 2, 3)
+
+
+def beside(parts: dict[str, object]) -> object:
+    return together(parts, ["claim.specdec.dev/a"])["affinity"]["podAffinity"][REQUIRED]
+
+
+def test_pods_of_one_volume_are_kept_on_one_node() -> None:
+    selector = {"matchExpressions": [{"key": "claim.specdec.dev/a", "operator": "Exists"}]}
+
+    assert beside({}) == [{"labelSelector": selector, "topologyKey": "kubernetes.io/hostname"}]
+
+
+def test_an_affinity_of_the_user_s_is_kept() -> None:
+    own = {"labelSelector": {}, "topologyKey": "zone"}
+
+    found = beside({"affinity": {"podAffinity": {REQUIRED: [own]}}})
+    assert isinstance(found, list)
+    assert (found[0], len(found)) == (own, 2)
+
+
+def test_without_such_a_volume_nothing_is_added() -> None:
+    assert together({"nodeSelector": {"a": "b"}}, []) == {"nodeSelector": {"a": "b"}}
+
+
+@pytest.mark.parametrize("affinity", [{"podAffinity": 3}, {"podAffinity": {REQUIRED: "x"}}])
+def test_an_affinity_that_is_no_affinity_is_left_to_the_api_server(affinity: dict[str, object]) -> None:
+    assert together({"affinity": affinity}, ["a"]) == {"affinity": affinity}
+
+
+def test_a_claim_template_becomes_the_pod_s_claim() -> None:
+    assert gpu_claims("two") == {"resourceClaims": [{"name": "gpus", "resourceClaimTemplateName": "two"}]}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -239,3 +240,27 @@ def test_the_same_model_is_the_same_revision(spec: dict[str, Any]) -> None:
 @given(spec=served_specs())
 def test_annotations_reach_the_pod_as_they_are(spec: dict[str, Any]) -> None:
     assert pod_of(spec)["metadata"]["annotations"] == spec["pod"]["annotations"]
+
+
+def test_pods_of_a_single_node_claim_stay_together() -> None:
+    made = model(BASELINE)
+    plan = replace(plan_of(made), single_node_claims=("specdec-store",))
+    pod = render_revision(made, plan, assembly_digest=DIGEST, templates=Templates()).template
+
+    (term,) = pod["spec"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    (expression,) = term["labelSelector"]["matchExpressions"]
+    assert pod["metadata"]["labels"][expression["key"]] == "true"
+
+
+def test_gpus_of_a_resource_claim_are_shared_by_check_and_server() -> None:
+    pod = pod_of(BASELINE, placement__gpu={"resourceClaimTemplate": "one-gpu"})
+
+    claims = {name: container["resources"].get("claims") for name, container in containers(pod).items()}
+    assert claims == {"check": [{"name": "gpus"}], "assemble": None, "server": [{"name": "gpus"}]}
+    assert pod["spec"]["resourceClaims"] == [{"name": "gpus", "resourceClaimTemplateName": "one-gpu"}]
+
+
+def test_a_pod_with_a_resource_claim_asks_for_no_extended_resource() -> None:
+    pod = pod_of(BASELINE, placement__gpu={"resourceClaimTemplate": "one-gpu"})
+
+    assert set(containers(pod)["server"]["resources"]["limits"]) == {"memory"}
