@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from specdec_operator.api.v1alpha1 import labels
 from specdec_operator.api.v1alpha1.speculative_model import default_backend
-from specdec_operator.planning import choices, serving_rules
+from specdec_operator.planning import choices, engine_rules, serving_rules, speculation_rules
 from specdec_operator.planning.acquire import GPU_PRODUCT_LABEL
 from specdec_operator.planning.placement import place
 from specdec_operator.planning.refusal import Refusal, Refused
@@ -37,6 +37,7 @@ def admit(
     """
     resolution, found = _resolved(model, table=table, configuration=configuration, refresh=refresh)
     found += _own_refusals(model.spec, configuration)
+    found += engine_rules.engine_refusals(model.spec, resolution) if resolution else []
     if resolution is None or found:
         raise Refused(tuple(found))
     return resolution
@@ -69,6 +70,7 @@ def _own_refusals(spec: SpeculativeModelSpec, configuration: OperatorConfigurati
         *_devices(spec),
         *choices.refusals(spec, default_backend(spec)),
         *serving_rules.refusals(spec, default_backend(spec)),
+        *speculation_rules.refusals(spec, default_backend(spec)),
         *_environment(spec),
         *_owned("spec.pod.labels", spec.pod.labels),
         *_owned("spec.pod.annotations", spec.pod.annotations),

@@ -12,33 +12,22 @@ from typing import TYPE_CHECKING
 from specdec_operator.api.v1alpha1.runtime import RuntimeImage
 from specdec_operator.api.v1alpha1.speculative_model import default_backend
 from specdec_operator.api.v1alpha1.status import Pin
+from specdec_operator.planning import capability, speculation_rules
+from specdec_operator.planning.draft_length import draft_tokens
 from specdec_operator.planning.keys import content_key
 from specdec_operator.planning.placement import PodPlacement, place
 from specdec_operator.planning.refusal import Refusal, Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from specdec_operator.api.configuration import OperatorConfiguration
     from specdec_operator.api.v1alpha1.runtime import Backend
-    from specdec_operator.api.v1alpha1.speculation import Method
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
     from specdec_operator.api.v1alpha1.storage import Storage
     from specdec_operator.runtimes.table import CapabilityTable, Release
 
 RELEASE_PIN = "runtime.release"
-_DEFAULT_DRAFT_TOKENS: Mapping[Method, int] = {
-    "Eagle": 63,
-    "Eagle2": 0,
-    "Eagle3": 3,
-    "Medusa": 63,
-    "DraftTarget": 10,
-    "NGram": 4,
-    "Lookahead": 0,
-    "ReDrafter": 0,
-    "MTP": 1,
-    "None": 0,
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,18 +81,21 @@ def resolve(
     product = spec.placement.gpu.product or configuration.gpu_product
     storage = (spec.storage or configuration.storage) if needs_store(spec, backend) else None
     refusals = [
-        *([release] if isinstance(release, Refusal) else _capability(spec, backend, release, table, kept=bool(kept))),
+        *(
+            _release_refusals(spec, backend, release, table=table, kept=bool(kept))
+            if release
+            else _without_release(spec, backend, table=table, configuration=configuration)
+        ),
         *_gpu_product(backend, product),
         *_storage(spec, backend, storage),
     ]
-    if refusals or isinstance(release, Refusal):
+    if refusals or release is None:
         raise Refused(tuple(refusals))
-    tokens = spec.speculation.max_draft_tokens
     return Resolution(
         backend=backend,
         release=release,
         image=spec.runtime.image or RuntimeImage(reference=release.image_for(backend)),
-        draft_tokens=_DEFAULT_DRAFT_TOKENS[spec.speculation.method] if tokens is None else tokens,
+        draft_tokens=draft_tokens(spec, usual=table.words.of(spec.speculation.method, backend).draft_tokens),
         gpu_product=product,
         storage=storage,
         placement=place(spec, backend),
@@ -141,78 +133,53 @@ def _release(
     table: CapabilityTable,
     configuration: OperatorConfiguration,
     refresh: str,
-) -> tuple[Release | Refusal, Pin | None]:
+) -> tuple[Release | None, Pin | None]:
+    """The release, with a pin if the spec names none; no release where none is known or fits."""
     if spec.runtime.release is not None:
-        found = table.find(spec.runtime.release)
-        return (found or _unknown_release(spec.runtime.release, table), None)
+        return table.find(spec.runtime.release), None
     method = spec.speculation.method
-    chosen = _configured(backend, configuration)
+    chosen = configuration.default_releases.of(backend)
     release = table.find(chosen) if chosen else table.default(backend, method)
     if release is None:
-        if chosen:
-            return _unknown_release(chosen, table), None
-        return _no_release(backend, method), None
+        return None, None
     reason = (
         "the operator's default for this backend"
         if chosen
-        else "the newest release without a known blocking defect for this backend and method"
+        else capability.choice(method, backend, release, table=table)
     )
-    return release, Pin(
-        name=RELEASE_PIN, value=release.name, reason=reason, governed_by=_governed_by(spec, backend, refresh)
-    )
+    governed_by = _governed_by(spec, backend, refresh)
+    return release, Pin(name=RELEASE_PIN, value=release.name, reason=reason, governed_by=governed_by)
 
 
-def _configured(backend: Backend, configuration: OperatorConfiguration) -> str | None:
-    return configuration.default_releases.of(backend)
+def _release_refusals(
+    spec: SpeculativeModelSpec, backend: Backend, release: Release, *, table: CapabilityTable, kept: bool
+) -> list[Refusal]:
+    # A defect that became known later stops no model that serves already.
+    stock = spec.runtime.image is None and not kept
+    found = capability.refusals(spec.speculation.method, backend, release, table=table, stock_image=stock)
+    return found or speculation_rules.release_refusals(spec, backend, release)
 
 
-def _unknown_release(name: str, table: CapabilityTable) -> Refusal:
+def _without_release(
+    spec: SpeculativeModelSpec, backend: Backend, *, table: CapabilityTable, configuration: OperatorConfiguration
+) -> list[Refusal]:
+    """Why there is no release: the named one is in no row, or none serves the method."""
+    method = spec.speculation.method
+    named = spec.runtime.release or configuration.default_releases.of(backend)
+    if named is None:
+        return capability.default_refusals(method, backend, table=table)
     known = ", ".join(release.name for release in table.releases)
-    return Refusal(
+    unknown = Refusal(
         reason="ReleaseUnknown",
         path="spec.runtime.release",
-        message=f"{name} is in no row of the capability table; known: {known}. Name one of them or add a row to the "
+        message=f"{named} is in no row of the capability table; known: {known}. Name one of them or add a row to the "
         "operator's configuration (releases)",
     )
-
-
-def _no_release(backend: Backend, method: str) -> Refusal:
-    return Refusal(
-        reason="MethodNotInRelease",
-        path="spec.speculation.method",
-        message=f"no known release serves {method} on {backend}",
-    )
-
-
-def _capability(
-    spec: SpeculativeModelSpec, backend: Backend, release: Release, table: CapabilityTable, *, kept: bool
-) -> list[Refusal]:
-    method = spec.speculation.method
-    if method not in release.methods(backend):
-        others = ", ".join(table.with_method(backend, method)) or "none"
-        return [
-            Refusal(
-                reason="MethodNotInRelease",
-                path="spec.runtime.release",
-                message=f"{release.name} does not serve {method} on {backend}; releases that do: {others}",
-            )
-        ]
-    defect = release.blocking_defect(backend, method)
-    # A defect that became known later stops no model that serves already.
-    if defect and spec.runtime.image is None and not kept:
-        return [
-            Refusal(
-                reason="ReleaseDefect",
-                path="spec.runtime.release",
-                message=f"the stock image of {release.name} can't serve {backend} ({defect.id}): {defect.remedy}; "
-                "or leave runtime.release out",
-            )
-        ]
-    return []
+    return [unknown, *capability.method_refusals(method, backend, table=table)]
 
 
 def _gpu_product(backend: Backend, product: str | None) -> list[Refusal]:
-    if backend == "LLMAPI" or product:
+    if backend != "TensorRTEngine" or product:
         return []
     return [
         Refusal(

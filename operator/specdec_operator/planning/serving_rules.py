@@ -110,6 +110,9 @@ def _logits(spec: SpeculativeModelSpec) -> list[Refusal]:
 
 
 def _pipeline(spec: SpeculativeModelSpec, backend: Backend) -> list[Refusal]:
+    if backend == "VLLM":
+        # The version of vLLM decides it: speculation_rules.release_refusals.
+        return []
     method = spec.speculation.method
     speculates = method != "None" if backend != "TensorRTEngine" else method in _ONE_STAGE_METHODS
     if spec.target.parallelism.pipeline == 1 or not speculates:

@@ -1,7 +1,7 @@
 """One row of the capability table: what a Triton release holds, how it spells things, and what is broken in it.
 
-What a release can do depends on the TensorRT-LLM and vLLM inside it, never on its tag: tags do not follow the versions
-(25.11 holds a newer TensorRT-LLM than 25.12).
+What a release can do depends on the TensorRT-LLM and vLLM inside it, never on its tag: the two images of a tag move
+apart, one tag holds what another held, and private images have tags of their own.
 """
 
 from __future__ import annotations
@@ -77,6 +77,8 @@ class LlmApiSupport(ApiModel):
     """The spelling of EAGLE-3 in `speculative_config.decoding_type`."""
     draft_target_decoding_type: Spelling = "DraftTarget"
     """The spelling of draft and target there."""
+    n_gram_length_key: Spelling = "max_draft_len"
+    """The spelling of the draft length there, for drafts found in the text."""
     mtp_length_key: Spelling = "num_nextn_predict_layers"
     """The spelling of MTP's draft length in `speculative_config`."""
 
@@ -116,6 +118,9 @@ class VllmSupport(ApiModel):
     """What it needs besides for a method."""
     method_arguments: dict[Method, dict[Spelling, bool | int | str]] = {}
     """Engine arguments in `model.json` that a method can't do without."""
+
+    published_medusa_heads: bool = False
+    """Whether it loads MEDUSA heads as their authors publish them, without a conversion."""
 
     def environment_for(self, method: Method) -> dict[str, str]:
         """What the server needs in its environment to serve the method."""

@@ -7,13 +7,14 @@ differs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import yaml
 from pydantic import ValidationError
 
+from specdec_operator.runtimes.methods import MethodWords, load_methods
 from specdec_operator.runtimes.release import (
     Defect,
     EngineSupport,
@@ -24,7 +25,7 @@ from specdec_operator.runtimes.release import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from specdec_operator.api.v1alpha1.runtime import Backend
     from specdec_operator.api.v1alpha1.speculation import Method
@@ -48,9 +49,10 @@ class TableError(Exception):
 
 @dataclass(frozen=True)
 class CapabilityTable:
-    """All known releases, oldest first."""
+    """All known releases, oldest first, and the words for what they lack."""
 
     releases: tuple[Release, ...]
+    words: MethodWords = field(default_factory=load_methods)
 
     def find(self, name: str) -> Release | None:
         """The release of that name."""
@@ -70,6 +72,20 @@ class CapabilityTable:
     def with_method(self, backend: Backend, method: Method) -> tuple[str, ...]:
         """Names of the releases that serve the method on the backend."""
         return tuple(r.name for r in self.releases if method in r.methods(backend))
+
+    def spans(self, holds: Callable[[Release], bool]) -> str:
+        """The releases of which something holds, as in `25.01 to 25.08, 26.02`; stand-ins are left out."""
+        spans: list[list[str]] = []
+        previous = False
+        for release in (release for release in self.releases if not release.simulator):
+            if holds(release):
+                spans = [*spans[:-1], [*spans[-1], release.name]] if previous else [*spans, [release.name]]
+            previous = holds(release)
+        return ", ".join(span[0] if len(span) == 1 else f"{span[0]} to {span[-1]}" for span in spans)
+
+    def serving(self, backend: Backend, method: Method) -> str:
+        """The releases that serve the method on the backend, in words."""
+        return self.spans(lambda release: method in release.methods(backend))
 
 
 def load_table(extra: Sequence[Mapping[str, Any]] = ()) -> CapabilityTable:

@@ -137,7 +137,9 @@ def test_a_defect_of_one_backend_does_not_stop_another() -> None:
 def test_a_method_that_the_release_lacks_is_refused_with_those_that_have_it() -> None:
     table = load_table([{**_row(), "name": "27.01", "LLMAPI": {"methods": ["None"]}}])
 
-    with pytest.raises(Refused, match=r"27\.01 does not serve Eagle3 on LLMAPI; releases that do: 25\.09"):
+    with pytest.raises(
+        Refused, match=r"27\.01 \(TensorRT-LLM 1\.3\.0\) does not serve Eagle3 on LLMAPI; use 25\.06 to 26\.07"
+    ):
         resolved(EAGLE3, table=table, runtime={"release": "27.01"})
 
 
