@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import jax  # type: ignore[import-not-found]
 import jax.numpy as jnp  # type: ignore[import-not-found]
 
-from testbed.hub.training.shapes import CAPTURED_LAYERS, HEAD, Shape
+from testbed.hub.training.shapes import CAPTURED_LAYERS, EAGLE_HEAD, HEAD, MEDUSA, REDRAFTER, Shape
 
 Parameters: TypeAlias = Mapping[str, Any]
 
@@ -38,8 +38,82 @@ def initial_head(key: Any, draft_vocabulary: int) -> dict[str, Any]:
     return _initial(key, sizes | _layer_sizes("midlayer.", shape, shape.hidden * 2))
 
 
+def initial_eagle_head(key: Any) -> dict[str, Any]:
+    """Return random parameters of an EAGLE-1 head under the names that published heads use, less the embedding."""
+    shape = EAGLE_HEAD
+    sizes = {"fc.weight": (shape.hidden, shape.hidden * 2)}
+    return _initial(key, sizes | _layer_sizes("layers.0.", shape, shape.hidden))
+
+
+def initial_medusa_heads(key: Any) -> dict[str, Any]:
+    """Return parameters of MEDUSA heads under the names that published heads use."""
+    sizes: dict[str, tuple[int, ...]] = {}
+    for head in range(MEDUSA.heads):
+        for layer in range(MEDUSA.layers):
+            sizes[f"{head}.{layer}.linear.weight"] = (MEDUSA.hidden, MEDUSA.hidden)
+            sizes[f"{head}.{layer}.linear.bias"] = (MEDUSA.hidden,)
+        sizes[f"{head}.{MEDUSA.layers}.weight"] = (MEDUSA.vocabulary, MEDUSA.hidden)
+    return _without_bias(_initial(key, sizes))
+
+
+def initial_redrafter(key: Any) -> dict[str, Any]:
+    """Return parameters of a ReDrafter drafter under the names that published drafters use."""
+    hidden, inner = REDRAFTER.hidden, REDRAFTER.exit_dim
+    sizes: dict[str, tuple[int, ...]] = {
+        "rnn_u.weight": (hidden, hidden),
+        "rnn_u.bias": (hidden,),
+        "rnn_w.weight": (hidden, hidden),
+        f"lm_heads.{REDRAFTER.layers}.weight": (REDRAFTER.vocabulary, inner),
+    }
+    for layer in range(REDRAFTER.layers):
+        sizes[f"lm_heads.{layer}.linear.weight"] = (inner, inner)
+        sizes[f"lm_heads.{layer}.linear.bias"] = (inner,)
+    return _without_bias(_initial(key, sizes))
+
+
+def final_hidden(parameters: Parameters, tokens: Any, shape: Shape) -> Any:
+    """Return the hidden states after the final norm [lines, length, hidden], which `lm_head` reads."""
+    return _norm(_states(parameters, tokens, shape)[-1], parameters["model.norm.weight"], shape)
+
+
 def run_llama(parameters: Parameters, tokens: Any, shape: Shape) -> tuple[Any, Any]:
     """Return logits [lines, length, vocabulary] and the captured features [lines, length, 3 * hidden]."""
+    states = _states(parameters, tokens, shape)
+    logits = _norm(states[-1], parameters["model.norm.weight"], shape) @ parameters["lm_head.weight"].T
+    captured = [states[number] for number in CAPTURED_LAYERS if number < len(states)]
+    return logits, jnp.concatenate(captured, axis=-1)
+
+
+def run_eagle_head(parameters: Parameters, hidden: Any, embedded: Any) -> Any:
+    """Return the next hidden states [lines, length, hidden], from hidden states and the next tokens' embeddings."""
+    shape = EAGLE_HEAD
+    fused = jnp.concatenate((embedded, hidden), axis=-1) @ parameters["fc.weight"].T
+    # The head's layer has no norm before its attention, as the published heads.
+    return _layer(parameters, "layers.0.", fused, fused, shape)
+
+
+def run_medusa_head(parameters: Parameters, number: int, hidden: Any) -> Any:
+    """Return one head's logits from the target's final hidden states [lines, length, hidden]."""
+    for layer in range(MEDUSA.layers):
+        hidden = _residual(parameters, f"{number}.{layer}.linear", hidden)
+    return hidden @ parameters[f"{number}.{MEDUSA.layers}.weight"].T
+
+
+def run_redrafter(parameters: Parameters, state: Any, hidden: Any) -> Any:
+    """Return the drafter's logits from its recurrent state and the target's final hidden state."""
+    inner = jnp.concatenate((state, hidden), axis=-1)
+    for layer in range(REDRAFTER.layers):
+        inner = _residual(parameters, f"lm_heads.{layer}.linear", inner)
+    return inner @ parameters[f"lm_heads.{REDRAFTER.layers}.weight"].T
+
+
+def advance_redrafter(parameters: Parameters, state: Any, embedded: Any) -> Any:
+    """Return the drafter's recurrent state after one more token."""
+    fed = embedded @ parameters["rnn_u.weight"].T + parameters["rnn_u.bias"]
+    return jax.nn.silu(state @ parameters["rnn_w.weight"].T + fed)
+
+
+def _states(parameters: Parameters, tokens: Any, shape: Shape) -> list[Any]:
     hidden = parameters["model.embed_tokens.weight"][tokens]
     states = [hidden]
     for number in range(shape.layers):
@@ -47,9 +121,7 @@ def run_llama(parameters: Parameters, tokens: Any, shape: Shape) -> tuple[Any, A
         normed = _norm(hidden, parameters[prefix + "input_layernorm.weight"], shape)
         hidden = _layer(parameters, prefix, hidden, normed, shape)
         states.append(hidden)
-    logits = _norm(hidden, parameters["model.norm.weight"], shape) @ parameters["lm_head.weight"].T
-    captured = [states[number] for number in CAPTURED_LAYERS if number < len(states)]
-    return logits, jnp.concatenate(captured, axis=-1)
+    return states
 
 
 def run_head(parameters: Parameters, hidden: Any, embedded: Any) -> tuple[Any, Any]:
@@ -64,6 +136,45 @@ def run_head(parameters: Parameters, hidden: Any, embedded: Any) -> tuple[Any, A
     )
     hidden = _layer(parameters, "midlayer.", hidden, normed, shape)
     return _norm(hidden, parameters["norm.weight"], shape) @ parameters["lm_head.weight"].T, hidden
+
+
+def run_llama_to_last(parameters: Parameters, tokens: Any, shape: Shape) -> tuple[Any, Any]:
+    """Return logits [lines, length, vocabulary] and the last layer's output [lines, length, hidden]."""
+    last = _states(parameters, tokens, shape)[-1]
+    logits = _norm(last, parameters["model.norm.weight"], shape) @ parameters["lm_head.weight"].T
+    return logits, last
+
+
+def initial_multi_token(key: Any, prefix: str) -> dict[str, Any]:
+    """Return random parameters of a multi-token-prediction layer under the names of GLM-4.5 and DeepSeek-V3."""
+    shape = HEAD
+    sizes: dict[str, tuple[int, ...]] = {
+        prefix + f"{name}.weight": (shape.hidden,) for name in ("enorm", "hnorm", "input_layernorm", "shared_head.norm")
+    }
+    sizes[prefix + "eh_proj.weight"] = (shape.hidden, shape.hidden * 2)
+    return _initial(key, sizes | _layer_sizes(prefix, shape, shape.hidden))
+
+
+def run_multi_token(parameters: Parameters, prefix: str, hidden: Any, embedded: Any) -> tuple[Any, Any]:
+    """Return logits and the new hidden state, from a hidden state and the next token's embedding."""
+    shape = HEAD
+    pair = (
+        _norm(embedded, parameters[prefix + "enorm.weight"], shape),
+        _norm(hidden, parameters[prefix + "hnorm.weight"], shape),
+    )
+    hidden = jnp.concatenate(pair, axis=-1) @ parameters[prefix + "eh_proj.weight"].T
+    normed = _norm(hidden, parameters[prefix + "input_layernorm.weight"], shape)
+    hidden = _layer(parameters, prefix, hidden, normed, shape)
+    logits = _norm(hidden, parameters[prefix + "shared_head.norm.weight"], shape) @ parameters["lm_head.weight"].T
+    return logits, hidden
+
+
+def _residual(parameters: Parameters, prefix: str, rows: Any) -> Any:
+    return rows + jax.nn.silu(rows @ parameters[prefix + ".weight"].T + parameters[prefix + ".bias"])
+
+
+def _without_bias(parameters: dict[str, Any]) -> dict[str, Any]:
+    return {name: value * 0 if name.endswith(".bias") else value for name, value in parameters.items()}
 
 
 def _layer_sizes(prefix: str, shape: Shape, inputs: int) -> dict[str, tuple[int, ...]]:

@@ -27,11 +27,36 @@ class Shape:
     rope_theta: float = _ROPE_THETA
 
 
+@dataclass(frozen=True, kw_only=True)
+class MedusaShape:
+    """Widths of MEDUSA heads; `declared_heads` is what config.json says, too few, as in the published ones."""
+
+    heads: int
+    declared_heads: int
+    layers: int
+    hidden: int
+    vocabulary: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RedrafterShape:
+    """Widths of a ReDrafter drafter; `exit_dim` is of its output layers."""
+
+    layers: int
+    hidden: int
+    exit_dim: int
+    vocabulary: int
+
+
 TARGET = Shape(hidden=64, layers=4, heads=4, key_value_heads=2, head_dim=16, intermediate=176, vocabulary=512)
 DRAFT = Shape(hidden=32, layers=2, heads=2, key_value_heads=1, head_dim=16, intermediate=80, vocabulary=512)
 OTHER = Shape(hidden=32, layers=2, heads=2, key_value_heads=1, head_dim=16, intermediate=80, vocabulary=384)
 HEAD = Shape(hidden=64, layers=1, heads=4, key_value_heads=2, head_dim=16, intermediate=176, vocabulary=512)
 DRAFT_VOCABULARY = 384
+EAGLE_HEAD = HEAD
+MEDUSA = MedusaShape(heads=4, declared_heads=2, layers=1, hidden=64, vocabulary=512)
+REDRAFTER = RedrafterShape(layers=2, hidden=64, exit_dim=128, vocabulary=512)
+BASE_MODEL = "specdec-testbed/tiny-llama"
 
 
 def write_llama_files(directory: Path, shape: Shape) -> None:
@@ -49,6 +74,35 @@ def write_head_files(directory: Path) -> None:
     fields["eagle_config"] = {
         "eagle_aux_hidden_state_layer_ids": list(CAPTURED_LAYERS),
         "use_aux_hidden_state": True,
+    }
+    _write(directory / "config.json", fields)
+
+
+def write_eagle_files(directory: Path) -> None:
+    """Write config.json of the EAGLE-1 head: it says no more than a Llama model of one layer does."""
+    _write(directory / "config.json", {"architectures": ["LlamaForCausalLM"], **_common(EAGLE_HEAD)})
+
+
+def write_medusa_files(directory: Path) -> None:
+    """Write config.json of the MEDUSA heads."""
+    fields = {
+        "medusa_num_heads": MEDUSA.declared_heads,
+        "medusa_num_layers": MEDUSA.layers,
+        "base_model_name_or_path": BASE_MODEL,
+    }
+    _write(directory / "config.json", fields)
+
+
+def write_redrafter_files(directory: Path) -> None:
+    """Write config.json of the ReDrafter drafter."""
+    fields = {
+        "architectures": ["Drafter"],
+        "num_draft_layers": REDRAFTER.layers,
+        "hidden_size": REDRAFTER.hidden,
+        "exit_dim": REDRAFTER.exit_dim,
+        "vocab_size": REDRAFTER.vocabulary,
+        "rnn": True,
+        "torch_dtype": "float16",
     }
     _write(directory / "config.json", fields)
 
