@@ -27,11 +27,17 @@ def root_mean_square_norm(rows: Array, weight: Array, epsilon: float) -> Array:
     return normed
 
 
+def sigmoid_unit(rows: Array) -> Array:
+    """Return SiLU of rows [n, width]."""
+    # Beyond 80 the exponential only loses precision that the float32 quotient doesn't have.
+    exponential: Array = np.exp(-np.clip(rows, -80, 80), dtype=np.float32)
+    unit: Array = rows / (np.float32(1) + exponential)
+    return unit
+
+
 def gated_unit(gate: Array, up: Array) -> Array:
     """Return SwiGLU of gate [n, width] and up [n, width]."""
-    # Beyond 80 the exponential only loses precision that the float32 quotient doesn't have.
-    exponential: Array = np.exp(-np.clip(gate, -80, 80), dtype=np.float32)
-    unit: Array = gate / (np.float32(1) + exponential) * up
+    unit: Array = sigmoid_unit(gate) * up
     return unit
 
 

@@ -140,14 +140,23 @@ class LlamaModel:
         rows: Array = self._embedding[np.asarray(tokens, dtype=np.int64)]
         return rows
 
+    def score(self, hidden: Array) -> Array:
+        """Return the logits [n, vocabulary] of hidden states [n, hidden] after the final norm."""
+        return linear(hidden, self._head)
+
+    @property
+    def final_state(self) -> int:
+        """The number under which `forward` captures the hidden state after the final norm."""
+        return self.config.num_hidden_layers + 1
+
     def forward(self, tokens: Sequence[int], cache: KeyValueCache, *, capture: tuple[int, ...] = ()) -> ForwardPass:
         """Run new tokens after those in the cache, and add them to it.
 
         Args:
             tokens: the n new tokens, at least one.
             cache: the sequence so far.
-            capture: which hidden states to return: k is the one that enters layer k, and the number of layers
-                is the last layer's output.
+            capture: which hidden states to return: k is the one that enters layer k, the number of layers is the
+                last layer's output, and one more is that after the final norm.
 
         Raises:
             SequenceTooLongError: the sequence would outgrow max_position_embeddings.
@@ -159,7 +168,8 @@ class LlamaModel:
             hidden = self._run(layer, hidden, cache, number)
             states.append(hidden)
         cache.advance(len(tokens))
-        logits = linear(root_mean_square_norm(hidden, self._norm, self.config.rms_norm_eps), self._head)
+        states.append(root_mean_square_norm(hidden, self._norm, self.config.rms_norm_eps))
+        logits = self.score(states[-1])
         features = np.concatenate([states[number] for number in capture] or [hidden[:, :0]], axis=-1)
         return ForwardPass(logits, features)
 

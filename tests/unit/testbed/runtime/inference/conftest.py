@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 from testbed.hub.server import REPOSITORIES_FILE
+from testbed.runtime.inference.eagle1 import Eagle1Head
 from testbed.runtime.inference.eagle3 import Eagle3Head
 from testbed.runtime.inference.llama import LlamaConfig, LlamaModel
+from testbed.runtime.inference.medusa import MedusaHeads, read_heads
+from testbed.runtime.inference.redrafter import RedrafterConfig, RedrafterModel
+from testbed.runtime.inference.safetensors import read_directory
 from testbed.runtime.inference.tokenizer import TextTokenizer
 
 
@@ -29,6 +33,22 @@ def draft(models: Path) -> LlamaModel:
 @pytest.fixture(scope="session")
 def head(models: Path, target: LlamaModel) -> Eagle3Head:
     return Eagle3Head.load(models / "tiny-llama-eagle3", target)
+
+
+@pytest.fixture(scope="session")
+def eagle1_head(models: Path, target: LlamaModel) -> Eagle1Head:
+    return Eagle1Head.load(models / "tiny-llama-eagle", target)
+
+
+@pytest.fixture(scope="session")
+def medusa_heads(models: Path, target: LlamaModel) -> MedusaHeads:
+    return MedusaHeads(read_heads(models / "tiny-llama-medusa"), target, heads=4, layers=1)
+
+
+@pytest.fixture(scope="session")
+def redrafter_model(models: Path, target: LlamaModel) -> RedrafterModel:
+    directory = models / "tiny-llama-redrafter"
+    return RedrafterModel(RedrafterConfig.read(directory), read_directory(directory), target)
 
 
 @pytest.fixture(scope="session")
