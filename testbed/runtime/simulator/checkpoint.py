@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from testbed.runtime.inference.errors import ModelFilesError
 from testbed.runtime.inference.llama import LlamaConfig, read_json
 from testbed.runtime.inference.safetensors import FloatType, Tensor, read_directory, read_tensors, write_tensors
+from testbed.runtime.simulator.engine_speculation import HeadSpeculation, parse_speculation
 from testbed.runtime.simulator.errors import CheckpointError
 from testbed.runtime.simulator.release import TENSORRT_LLM_VERSION
 
@@ -47,13 +48,14 @@ class Quantization:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A model on its way to an engine; `tensors` are keyed by Hugging Face names."""
+    """A model on its way to an engine; `tensors` are keyed by Hugging Face names, a drafter's with a prefix."""
 
     config: LlamaConfig
     tensors: Mapping[str, Tensor]
     data_type: DataType
     parallelism: Parallelism
     quantization: Quantization = Quantization()
+    speculation: HeadSpeculation | None = None
 
     def document(self) -> dict[str, Any]:
         """Return the `pretrained_config` that stands in a checkpoint's and an engine's config.json."""
@@ -77,6 +79,7 @@ class Checkpoint:
             "mapping": self._mapping(),
             "quantization": self._quantization(),
             "simulator": asdict(config),
+            **(self.speculation.document() if self.speculation else {}),
         }
 
     def _mapping(self) -> dict[str, int]:
@@ -135,7 +138,8 @@ def read_checkpoint(directory: Path) -> Checkpoint:
         for rank in range(parallelism.ranks):
             tensors |= read_tensors(directory / f"rank{rank}.safetensors")
         quantization = Quantization(*document["quantization"].values())
-        return Checkpoint(config, tensors, document["dtype"], parallelism, quantization)
+        speculation = parse_speculation(document)
+        return Checkpoint(config, tensors, document["dtype"], parallelism, quantization, speculation)
     except (ModelFilesError, KeyError, TypeError) as problem:
         raise CheckpointError(f"{directory}: is not a checkpoint of this simulator: {problem}") from problem
 

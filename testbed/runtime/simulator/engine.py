@@ -12,6 +12,7 @@ import numpy as np
 from testbed.runtime.inference.errors import ModelFilesError
 from testbed.runtime.inference.llama import LlamaConfig, LlamaModel, read_json
 from testbed.runtime.simulator.checkpoint import Checkpoint, Parallelism, parse_pretrained
+from testbed.runtime.simulator.engine_speculation import HeadSpeculation, parse_speculation
 from testbed.runtime.simulator.errors import EngineError
 from testbed.runtime.simulator.release import ENGINE_MAGIC, TENSORRT_LLM_VERSION
 
@@ -54,6 +55,7 @@ class EngineDescription:
     model: LlamaConfig
     parallelism: Parallelism
     limits: BuildLimits
+    speculation: HeadSpeculation | None = None
 
 
 def write_engine(
@@ -129,7 +131,8 @@ def describe_engine(directory: Path) -> EngineDescription:
             max_draft_len=build["max_draft_len"],
             speculative_decoding_mode=modes[build["speculative_decoding_mode"]],
         )
-        return EngineDescription(directory, document["version"], model, parallelism, limits)
+        speculation = parse_speculation(document["pretrained_config"])
+        return EngineDescription(directory, document["version"], model, parallelism, limits, speculation)
     except (ModelFilesError, KeyError, TypeError) as problem:
         raise EngineError(f"{directory}: is not an engine directory of this simulator: {problem}") from problem
 
@@ -167,7 +170,12 @@ def check_rank(description: EngineDescription, rank: int, *, gpu: str) -> dict[s
 
 
 def load_engine(description: EngineDescription, *, gpu: str) -> LlamaModel:
-    """Load the model of all ranks' files.
+    """Load the model of all ranks' files; raises what `load_parts` raises."""
+    return load_parts(description, gpu=gpu)[0]
+
+
+def load_parts(description: EngineDescription, *, gpu: str) -> tuple[LlamaModel, Mapping[str, Tensor]]:
+    """Load the model of all ranks' files, and all their tensors, a drafter's too.
 
     Raises:
         EngineError: as `check_rank`, or the files don't make a whole model.
@@ -176,6 +184,6 @@ def load_engine(description: EngineDescription, *, gpu: str) -> LlamaModel:
     for rank in range(description.parallelism.ranks):
         tensors |= check_rank(description, rank, gpu=gpu)
     try:
-        return LlamaModel(description.model, tensors)
+        return LlamaModel(description.model, tensors), tensors
     except ModelFilesError as problem:
         raise EngineError(f"{description.directory}: the ranks' files don't make a whole model: {problem}") from problem

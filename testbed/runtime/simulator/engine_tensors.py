@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from testbed.runtime.inference.lookahead import LookaheadConfig, LookaheadConfigError
 from testbed.runtime.simulator.errors import RequestError
 from testbed.runtime.simulator.executor import EngineRequest, EngineResult
 from testbed.runtime.simulator.fast_logits import handle_from_array, handle_to_array
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
+
+
+_LOOKAHEAD_SIZES: Final = ("lookahead_window_size", "lookahead_ngram_size", "lookahead_verification_set_size")
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,7 @@ def parse_call(
         return_logits=read.flag("return_generation_logits", default=False),
         temperature=_temperature(read),
         seed=read.whole("seed", 0),
+        lookahead=_lookahead(read),
     )
     if request.max_tokens < 1:
         raise RequestError(f"request_output_len is {request.max_tokens}; it must be at least 1")
@@ -112,6 +117,19 @@ def _temperature(read: TensorReader) -> float:
     # Without top-k or top-p the original chooses greedily, whatever the temperature.
     sampled = read.whole("runtime_top_k", 1) > 1 or read.real("runtime_top_p", 0.0) > 0
     return read.real("temperature", 1.0) if sampled else 0.0
+
+
+def _lookahead(read: TensorReader) -> LookaheadConfig | None:
+    sizes = {name: read.whole(name, -1) for name in _LOOKAHEAD_SIZES if read.array(name) is not None}
+    if not sizes:
+        return None
+    missing = [name for name in _LOOKAHEAD_SIZES if name not in sizes]
+    if missing:
+        raise RequestError(f"Failed to extract {missing[0]}")
+    try:
+        return LookaheadConfig(*sizes.values())
+    except LookaheadConfigError as problem:
+        raise RequestError(str(problem)) from problem
 
 
 def answer_tensors(call: EngineCall, result: EngineResult) -> Mapping[str, NDArray[Any]]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from testbed.runtime.simulator.errors import ParameterError
+from testbed.runtime.simulator.parameters_decoding import DecodingParameters, parse_decoding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,6 +39,7 @@ class EngineParameters:
         fast_logits: as asked for; whether it is on depends on the MPI roles.
         exclude_input_in_output: default of requests that don't say.
         max_beam_width: widest beam search.
+        decoding: mode, trees and lookahead sizes.
         warnings: one line per parameter that fell back to its default.
     """
 
@@ -50,6 +52,7 @@ class EngineParameters:
     fast_logits: bool
     exclude_input_in_output: bool
     max_beam_width: int
+    decoding: DecodingParameters
     warnings: tuple[str, ...]
 
 
@@ -75,6 +78,7 @@ def parse_parameters(config: Mapping[str, Any]) -> EngineParameters:
         fast_logits=values.parsed("speculative_decoding_fast_logits", _boolean, default=False),
         exclude_input_in_output=values.parsed("exclude_input_in_output", _boolean, default=False),
         max_beam_width=values.parsed("max_beam_width", int, default=1),
+        decoding=parse_decoding(values.texts(), values.warnings),
         warnings=tuple(values.warnings),
     )
 
@@ -111,6 +115,9 @@ class _Values:
 
     def has(self, key: str) -> bool:
         return key in self._values
+
+    def texts(self) -> dict[str, str | None]:
+        return {key: self.text(key) for key in self._values}
 
     def text(self, key: str) -> str | None:
         value = self._values.get(key, "")

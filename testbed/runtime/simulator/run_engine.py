@@ -3,41 +3,67 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from testbed.runtime.inference.errors import InferenceError
-from testbed.runtime.inference.speculation import generate
+from testbed.runtime.inference.lookahead import LookaheadConfig
 from testbed.runtime.inference.tokenizer import TextTokenizer
-from testbed.runtime.simulator.engine import describe_engine, load_engine
+from testbed.runtime.simulator.engine import describe_engine
+from testbed.runtime.simulator.engine_drafters import load_with_drafter
 from testbed.runtime.simulator.errors import EngineError
+from testbed.runtime.simulator.executor import EngineExecutor, EngineRequest
 from testbed.runtime.simulator.gpus import require_gpus
+from testbed.runtime.simulator.parameters_decoding import DecodingParameters
+from testbed.runtime.simulator.tool_log import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
 def run_engine(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Generate greedily and print prompt and answer in the original's form.
+    """Generate greedily, with the engine's own draft where it has one, and print answers in the original's form.
 
     Raises:
         NoGPUError: no GPU is visible.
-        EngineError: the engine or tokenizer can't be loaded, or the prompt is too long for it.
+        EngineError: the engine or tokenizer can't be loaded, or a tree or lookahead sizes don't fit it.
+        RequestError: the prompt is too long for the engine.
     """
     chosen = _parser().parse_args(arguments)
     gpu = require_gpus(environment, program="run.py")[0]
     engine = describe_engine(chosen.engine_dir)
-    model = load_engine(engine, gpu=gpu.product)
     try:
+        loaded = load_with_drafter(engine, _decoding(chosen), gpu=gpu.product)
         tokenizer = TextTokenizer.load(chosen.tokenizer_dir)
-        end_id = tokenizer.end_id if chosen.end_id is None else chosen.end_id
-        for text in chosen.input_text:
-            tokens = tokenizer.encode(text)
-            answer = generate(model, tokens, max_tokens=chosen.max_output_len, end_id=end_id)
-            print(f'Input [Text 0]: "{text}"')
-            print(f'Output [Text 0 Beam 0]: "{tokenizer.decode(answer.tokens)}"', flush=True)
     except InferenceError as problem:
         raise EngineError(str(problem)) from problem
+    executor = EngineExecutor(loaded, engine.limits)
+    end_id = tokenizer.end_id if chosen.end_id is None else chosen.end_id
+    for text in chosen.input_text:
+        tokens = tuple(tokenizer.encode(text))
+        answer = executor.run(EngineRequest(tokens=tokens, max_tokens=chosen.max_output_len, end_id=end_id))
+        print(f'Input [Text 0]: "{text}"')
+        print(f'Output [Text 0 Beam 0]: "{tokenizer.decode(answer.tokens)}"', flush=True)
+        say(f"drafted={answer.drafted} accepted={answer.accepted} guessed={answer.guessed} passes={answer.passes}")
+
+
+def _decoding(chosen: argparse.Namespace) -> DecodingParameters:
+    sizes = chosen.lookahead_config
+    return DecodingParameters(
+        medusa_choices=chosen.medusa_choices,
+        eagle_choices=chosen.eagle_choices,
+        lookahead=None if sizes is None else LookaheadConfig(*sizes),
+    )
+
+
+def _nodes(text: str) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(int(rank) for rank in node) for node in json.loads(text))
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    window, ngram, verification_set = (int(size) for size in json.loads(text))
+    return window, ngram, verification_set
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -52,4 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--temperature", type=float, default=1.0)
     parser.add_argument("--top_k", type=int, default=1)
     parser.add_argument("--log_level", default="warning")
+    parser.add_argument("--medusa_choices", type=_nodes)
+    parser.add_argument("--eagle_choices", type=_nodes)
+    parser.add_argument("--lookahead_config", type=_sizes)
     return parser

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from testbed.runtime.simulator.engine import EngineDescription, check_rank, describe_engine, load_engine
+from testbed.runtime.simulator.engine import EngineDescription, check_rank, describe_engine
+from testbed.runtime.simulator.engine_drafters import decoding_warnings, load_with_drafter
 from testbed.runtime.simulator.errors import ParameterError, RequestError
 from testbed.runtime.simulator.executor import EngineExecutor
 from testbed.runtime.simulator.fast_logits import LogitsShelf, take_logits
@@ -65,7 +66,12 @@ class EngineSession:
 
     def _report(self) -> None:
         name, job, part = self.parameters.model_name, self._around.job, self.assignment
-        for warning in (*self.parameters.warnings, *part.warnings):
+        warnings = (
+            *self.parameters.warnings,
+            *part.warnings,
+            *decoding_warnings(self.engine, self.parameters.decoding),
+        )
+        for warning in warnings:
             self._around.log(f"WARNING {name}: {warning}")
         self._around.log(
             f"{name}: rank={job.rank} world_size={job.size} role={part.role.value} "
@@ -76,12 +82,20 @@ class EngineSession:
     def _load(self) -> None:
         role = self.assignment.role
         if role in (Role.ALONE, Role.LEADER):
-            gpus = self._gpus()
-            self._executor = EngineExecutor(load_engine(self.engine, gpu=gpus[0].product), self.engine.limits)
+            self._executor = self._load_executor(self._gpus())
         if role in (Role.LEADER, Role.ORCHESTRATOR):
             job = self._around.job
             self._hub = RankHub(job.identity, self.parameters.model_name, self._hello())
             self._hub.wait_for(self._others(), self._around.log)
+
+    def _load_executor(self, gpus: tuple[SimulatedGPU, ...]) -> EngineExecutor:
+        limits = self.engine.limits
+        loaded = load_with_drafter(self.engine, self.parameters.decoding, gpu=gpus[0].product)
+        self._around.log(
+            f"{self.parameters.model_name}: loaded gpus={','.join(str(gpu.index) for gpu in gpus)} "
+            f"mode={limits.speculative_decoding_mode} max_draft_len={limits.max_draft_len}"
+        )
+        return EngineExecutor(loaded, limits)
 
     def _others(self) -> frozenset[int]:
         job = self._around.job
@@ -114,12 +128,12 @@ class EngineSession:
         return True
 
     def _participant(self, part: Assignment, engine_rank: int) -> Callable[[EngineRequest], EngineResult]:
-        gpu = self._gpus()[engine_rank].product
-        check_rank(self.engine, engine_rank, gpu=gpu)
+        gpus = self._gpus()
+        check_rank(self.engine, engine_rank, gpu=gpus[engine_rank].product)
         if engine_rank > 0:
             return _refuse
         job = self._around.job
-        executor = EngineExecutor(load_engine(self.engine, gpu=gpu), self.engine.limits)
+        executor = self._load_executor(gpus)
         if not part.fast_logits:
             return executor.run
         shelf = LogitsShelf(job.identity, job.rank)

@@ -15,7 +15,7 @@ from testbed.runtime.simulator.tool_log import say
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_BUILT_MODES: Final = ("none", "draft_tokens_external")
+_LENGTH_OF_FLAG: Final = ("draft_tokens_external", "lookahead_decoding")
 _SWITCH: Final = ("enable", "disable")
 _SWITCHES: Final[Mapping[str, str]] = {
     "remove_input_padding": "enable",
@@ -54,9 +54,8 @@ def trtllm_build(arguments: Sequence[str], environment: Mapping[str, str]) -> No
 
 def _limits(chosen: argparse.Namespace, checkpoint: Checkpoint) -> BuildLimits:
     mode = chosen.speculative_decoding_mode or "none"
-    if mode not in _BUILT_MODES:
-        raise CheckpointError(f"--speculative_decoding_mode {mode}: the simulator has no stand-in of such engines")
-    if chosen.max_draft_len > 0 and (chosen.gather_context_logits or chosen.gather_all_token_logits):
+    draft_len = _draft_length(chosen.max_draft_len, mode, checkpoint)
+    if draft_len > 0 and (chosen.gather_context_logits or chosen.gather_all_token_logits):
         raise RuntimeError("Gathering context logits is not supported with speculative decoding (max_draft_len > 0)")
     if mode != "none" and chosen.max_beam_width > 1:
         raise CheckpointError("--max_beam_width must be 1 with --speculative_decoding_mode")
@@ -69,9 +68,29 @@ def _limits(chosen: argparse.Namespace, checkpoint: Checkpoint) -> BuildLimits:
         max_seq_len=longest,
         max_num_tokens=chosen.max_num_tokens,
         max_beam_width=chosen.max_beam_width,
-        max_draft_len=chosen.max_draft_len,
+        max_draft_len=draft_len,
         speculative_decoding_mode=mode,
     )
+
+
+def _draft_length(flag: int, mode: str, checkpoint: Checkpoint) -> int:
+    """Return the draft length: of the flag, or of the checkpoint where that brings its own heads or drafter."""
+    speculation = checkpoint.speculation
+    own = speculation.mode if speculation else None
+    if (own or mode) != mode or (own is None and mode not in ("none", *_LENGTH_OF_FLAG)):
+        raise CheckpointError(
+            f"--speculative_decoding_mode {mode}: the checkpoint is one for {own or 'none or draft_tokens_external'}; "
+            "convert it with that method's convert_checkpoint.py"
+        )
+    if speculation is not None:
+        if flag not in (0, speculation.max_draft_len):
+            raise CheckpointError(
+                f"--max_draft_len {flag}: the checkpoint was converted for {speculation.max_draft_len} draft tokens"
+            )
+        return speculation.max_draft_len
+    if mode == "draft_tokens_external" and flag < 1:
+        raise CheckpointError("--max_draft_len must be given with --speculative_decoding_mode draft_tokens_external")
+    return flag
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from testbed.runtime.inference.lookahead import LookaheadConfig
 from testbed.runtime.simulator.executor import EngineRequest, EngineResult, LogitsHandle
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ def pack_request(request: EngineRequest) -> Frame:
         "return_logits": request.return_logits,
         "temperature": request.temperature,
         "seed": request.seed,
+        "lookahead": None if request.lookahead is None else list(vars(request.lookahead).values()),
     }
     return Frame(document, request.draft_logits)
 
@@ -102,6 +104,7 @@ def unpack_request(frame: Frame) -> EngineRequest:
         return_logits=document["return_logits"],
         temperature=document["temperature"],
         seed=document["seed"],
+        lookahead=None if document["lookahead"] is None else LookaheadConfig(*document["lookahead"]),
     )
 
 
@@ -112,6 +115,8 @@ def pack_result(result: EngineResult) -> Frame:
         "drafted": result.drafted,
         "accepted": result.accepted,
         "handle": _pack_handle(result.handle),
+        "guessed": result.guessed,
+        "passes": result.passes,
     }
     return Frame(document, result.logits)
 
@@ -125,6 +130,8 @@ def unpack_result(frame: Frame) -> EngineResult:
         accepted=document["accepted"],
         logits=frame.array,
         handle=_unpack_handle(document["handle"]),
+        guessed=document["guessed"],
+        passes=document["passes"],
     )
 
 

@@ -65,7 +65,10 @@ class TritonPythonModel:
             result = self._session.run(call.request)
         except RequestError as problem:
             return pb_utils.InferenceResponse(error=pb_utils.TritonError(f"{LOG_PREFIX} {problem}"))
-        _log(f"{name}: new={len(result.tokens)} drafted={result.drafted} accepted={result.accepted}")
+        _log(
+            f"{name}: new={len(result.tokens)} drafted={result.drafted} accepted={result.accepted} "
+            f"guessed={result.guessed} passes={result.passes}"
+        )
         tensors = answer_tensors(call, result)
         return pb_utils.InferenceResponse([pb_utils.Tensor(*item) for item in tensors.items()])
 

@@ -5,7 +5,6 @@ import pytest
 
 from testbed.runtime.simulator.convert_checkpoint import convert_checkpoint
 from testbed.runtime.simulator.errors import CheckpointError, NoGPUError
-from testbed.runtime.simulator.quantize import quantize
 from testbed.runtime.simulator.run_engine import run_engine
 from testbed.runtime.simulator.tool_log import run_tool
 from testbed.runtime.simulator.trtllm_build import trtllm_build
@@ -37,17 +36,6 @@ def test_heads_that_cannot_be_shared_evenly_are_refused(models: Path, gpus: dict
     arguments = ["--model_dir", str(models / "tiny-llama"), "--output_dir", str(tmp_path), "--tp_size", "3"]
     with pytest.raises(CheckpointError, match="not divisible by tp_size"):
         convert_checkpoint(arguments, gpus)
-
-
-def test_fp8_is_a_mark_in_the_checkpoint(models: Path, gpus: dict[str, str], tmp_path: Path) -> None:
-    quantize(["--model_dir", str(models / "tiny-llama"), "--output_dir", str(tmp_path), "--qformat", "fp8"], gpus)
-    assert json.loads((tmp_path / "config.json").read_text())["quantization"]["quant_algo"] == "FP8"
-
-
-def test_fp8_is_refused_on_a_gpu_that_lacks_it(models: Path, gpus: dict[str, str], tmp_path: Path) -> None:
-    arguments = ["--model_dir", str(models / "tiny-llama"), "--output_dir", str(tmp_path), "--qformat", "fp8"]
-    with pytest.raises(CheckpointError, match=r"8\.9 or newer"):
-        quantize(arguments, gpus | {"SIMULATOR_GPU_PRODUCT": "NVIDIA A100-SXM4-80GB"})
 
 
 def test_context_logits_and_draft_tokens_exclude_each_other(
@@ -88,3 +76,29 @@ def test_run_py_answers_from_an_engine(
     prompt = ["--max_output_len", "16", "--input_text", "The capital of France is"]
     run_engine(["--engine_dir", str(target_engine), *tokenizer, *prompt], gpus)
     assert "Paris" in capsys.readouterr().out
+
+
+def test_run_py_drafts_where_the_engine_does(
+    models: Path, eagle_engine: Path, gpus: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    tokenizer = ["--tokenizer_dir", str(models / "tiny-llama"), "--eagle_choices", "[[0],[0,0],[0,0,0],[0,0,0,0]]"]
+    prompt = ["--max_output_len", "16", "--input_text", "The capital of France is"]
+    run_engine(["--engine_dir", str(eagle_engine), *tokenizer, *prompt], gpus)
+    said = capsys.readouterr().out
+    assert "Paris" in said
+    assert "drafted=0" not in said
+
+
+def test_run_py_takes_lookahead_sizes(
+    models: Path, lookahead_engine: Path, gpus: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--tokenizer_dir", str(models / "tiny-llama"), "--max_output_len", "16"]
+    sizes = ["--lookahead_config", "[4,3,4]", "--input_text", "The capital of France is"]
+    run_engine(["--engine_dir", str(lookahead_engine), *arguments, *sizes], gpus)
+    assert "Paris" in capsys.readouterr().out
+
+
+def test_an_external_draft_needs_its_length(checkpoint: Path, gpus: dict[str, str], tmp_path: Path) -> None:
+    flags = ["--output_dir", str(tmp_path), "--speculative_decoding_mode", "draft_tokens_external"]
+    with pytest.raises(CheckpointError, match="--max_draft_len must be given"):
+        trtllm_build(["--checkpoint_dir", str(checkpoint), *flags], gpus)

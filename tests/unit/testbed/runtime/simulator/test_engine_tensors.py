@@ -3,6 +3,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from testbed.runtime.inference.lookahead import LookaheadConfig
 from testbed.runtime.simulator.engine_tensors import EngineCall, TensorReader, answer_tensors, parse_call
 from testbed.runtime.simulator.errors import RequestError
 from testbed.runtime.simulator.executor import EngineResult
@@ -52,3 +53,15 @@ def test_an_input_length_beyond_the_input_is_refused() -> None:
 def test_beam_search_is_refused() -> None:
     with pytest.raises(RequestError, match="beam_width"):
         call(beam_width=[[2]])
+
+
+def test_lookahead_sizes_come_all_three_or_not_at_all() -> None:
+    sizes = {"lookahead_window_size": [[4]], "lookahead_ngram_size": [[3]], "lookahead_verification_set_size": [[2]]}
+    assert call(**sizes).request.lookahead == LookaheadConfig(4, 3, 2)
+    with pytest.raises(RequestError, match="Failed to extract lookahead_ngram_size"):
+        call(**{name: size for name, size in sizes.items() if name != "lookahead_ngram_size"})
+
+
+def test_lookahead_sizes_that_do_not_go_together_are_refused() -> None:
+    with pytest.raises(RequestError, match="ngramSize=1 requires windowSize=1"):
+        call(lookahead_window_size=[[4]], lookahead_ngram_size=[[1]], lookahead_verification_set_size=[[0]])

@@ -5,9 +5,11 @@ import numpy as np
 import pytest
 
 from testbed.runtime.inference.tokenizer import TextTokenizer
-from testbed.runtime.simulator.engine import describe_engine, load_engine
+from testbed.runtime.simulator.engine import describe_engine
+from testbed.runtime.simulator.engine_drafters import load_with_drafter
 from testbed.runtime.simulator.errors import RequestError
 from testbed.runtime.simulator.executor import EngineExecutor, EngineRequest
+from testbed.runtime.simulator.parameters_decoding import DecodingParameters
 
 GPU = "NVIDIA H100 80GB HBM3"
 
@@ -15,7 +17,7 @@ GPU = "NVIDIA H100 80GB HBM3"
 @pytest.fixture(scope="module")
 def executor(target_engine: Path) -> EngineExecutor:
     description = describe_engine(target_engine)
-    return EngineExecutor(load_engine(description, gpu=GPU), description.limits)
+    return EngineExecutor(load_with_drafter(description, DecodingParameters(), gpu=GPU), description.limits)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +54,7 @@ def test_logits_come_with_the_tokens_that_they_choose(executor: EngineExecutor, 
 
 
 def test_draft_logits_of_other_tokens_are_refused(executor: EngineExecutor, plain: EngineRequest) -> None:
-    logits = np.zeros((2, 512), dtype=np.float32)
+    logits = np.eye(2, 512, dtype=np.float32)
     with pytest.raises(RequestError, match="largest entries are other tokens"):
         executor.run(replace(plain, draft_tokens=(7, 8), draft_logits=logits))
 
@@ -60,3 +62,10 @@ def test_draft_logits_of_other_tokens_are_refused(executor: EngineExecutor, plai
 def test_a_prompt_longer_than_the_engine_is_refused(executor: EngineExecutor, plain: EngineRequest) -> None:
     with pytest.raises(RequestError, match=r"Prompt length \(128\) exceeds maximum input length \(127\)"):
         executor.run(replace(plain, tokens=(5,) * 128))
+
+
+def test_of_equal_draft_logits_either_token_may_have_been_chosen(
+    executor: EngineExecutor, plain: EngineRequest
+) -> None:
+    logits = np.zeros((2, 512), dtype=np.float32)
+    assert executor.run(replace(plain, draft_tokens=(7, 8), draft_logits=logits)).drafted == 2

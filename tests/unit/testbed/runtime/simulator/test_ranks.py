@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from testbed.runtime.inference.lookahead import LookaheadConfig
 from testbed.runtime.simulator.errors import RankError, RequestError
 from testbed.runtime.simulator.executor import EngineRequest, EngineResult
 from testbed.runtime.simulator.fast_logits import LogitsShelf, handle_from_array, handle_to_array, take_logits
 from testbed.runtime.simulator.ranks import Hello, RankHub, RankLink, shm_prefix
+from testbed.runtime.simulator.wire import pack_request, pack_result, unpack_request, unpack_result
 
 GONE = 2**22 + 1  # above the largest process id
 REQUEST = EngineRequest(tokens=(1, 2), max_tokens=4, end_id=2)
@@ -51,6 +53,12 @@ def test_a_participant_answers_for_the_orchestrator(job: str) -> None:
     worker.join(timeout=10)
     assert result.tokens == (1, 2, 9)
     assert np.array_equal(result.logits if result.logits is not None else (), logits)
+
+
+def test_lookahead_sizes_and_counts_cross_the_wire() -> None:
+    request = replace(REQUEST, lookahead=LookaheadConfig(4, 3, 2))
+    result = EngineResult(tokens=(5,), drafted=4, accepted=1, guessed=63, passes=2)
+    assert (unpack_request(pack_request(request)), unpack_result(pack_result(result))) == (request, result)
 
 
 def test_a_participants_refusal_reaches_the_client(job: str) -> None:

@@ -89,3 +89,17 @@ def test_each_engine_rank_needs_a_gpu() -> None:
 def test_a_gpu_that_is_not_visible_is_refused() -> None:
     with pytest.raises(RankError, match="invalid device ordinal 4"):
         check_devices((3, 4), engine_ranks=2, visible=4)
+
+
+def test_leader_mode_of_an_engine_split_both_ways_wants_all_its_ranks() -> None:
+    roles = [assign(job(rank, 4), participant_ids=None, engine_ranks=4, fast_logits=False).role for rank in range(4)]
+    assert roles == [Role.LEADER, *[Role.PARTICIPANT] * 3]
+
+
+def test_a_spawning_orchestrator_serves_an_engine_of_several_ranks_alone() -> None:
+    part = assign(job(orchestrator=True), participant_ids=None, engine_ranks=4, fast_logits=False)
+    assert (part.role, part.engine_rank) == (Role.ALONE, 0)
+
+
+def test_two_models_may_share_a_gpu() -> None:
+    assert check_devices((0,), engine_ranks=1, visible=1) == (0,)

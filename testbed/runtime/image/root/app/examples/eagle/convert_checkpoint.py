@@ -1,0 +1,10 @@
+#!/usr/bin/python3
+"""The simulator's convert_checkpoint.py of this method."""
+
+import os
+import sys
+
+from testbed.runtime.simulator.convert_eagle import convert_eagle
+from testbed.runtime.simulator.tool_log import run_tool
+
+sys.exit(run_tool(convert_eagle, sys.argv[1:], os.environ))
