@@ -1,38 +1,50 @@
-"""Engines: the commands that build them, and the key that decides their content."""
+"""Engines: what builds or inspects each of them, and the key that decides its content."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from specdec_operator.api.v1alpha1.model_artifact import (
     BuildInput,
-    BuildStep,
     JobGpu,
     ModelArtifactSpec,
     MountedModel,
+    PrebuiltInput,
 )
 from specdec_operator.planning.acquire import ArtifactRequest, job_pod
-from specdec_operator.planning.engine_limits import EngineLimits, limit_refusals, limits, ranks_of, split_refusals
+from specdec_operator.planning.build_resources import build_needs, gpu_memory
+from specdec_operator.planning.engine_expectations import engine_expectation
+from specdec_operator.planning.engine_limits import engine_roles, limit_refusals, ranks_of, split_refusals
+from specdec_operator.planning.engine_recipes import BUILT_IN_HEADS, engine_recipe
+from specdec_operator.planning.engine_rules import architecture_refusals, is_prebuilt
 from specdec_operator.planning.keys import content_key, short
 from specdec_operator.planning.refusal import Refused
+from specdec_operator.pod.inputs import InspectEngineInput
+from specdec_operator.runtimes.build_steps import build_steps
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+    from specdec_operator.api.v1alpha1.source import ClaimSource
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
     from specdec_operator.planning.resolution import Resolution
-    from specdec_operator.runtimes.table import EngineSupport
+    from specdec_operator.runtimes.release import EngineSupport
 
 BUILD_PROGRAM_VERSION = 1
 """Part of every engine's key: raised when the build program makes different engines from the same input."""
-_LEAST_BATCHED_TOKENS = 8192
+PREBUILT_DIRECTORY = "/engine"
+"""Where a Job that inspects an engine mounts it."""
+_MIG_PROFILE = re.compile(r"/mig-(.+)$")
 
 
 def plan_engines(
     spec: SpeculativeModelSpec,
     resolution: Resolution,
     *,
-    facts: dict[str, ModelFacts],
-    models: dict[str, MountedModel],
+    facts: Mapping[str, ModelFacts],
+    models: Mapping[str, MountedModel],
 ) -> tuple[ArtifactRequest, ...]:
     """The engines that a spec needs, target first; empty on other backends.
 
@@ -43,40 +55,65 @@ def plan_engines(
     Raises:
         Refused: A model can't be split as asked, an architecture has no converter, or a limit exceeds the context.
     """
-    support = resolution.release.tensorrt_engine
-    built = resolution.backend == "TensorRTEngine" and support is not None
-    refusals = split_refusals(spec, facts) + (limit_refusals(spec, resolution, facts) if built else [])
+    support = resolution.release.tensorrt_engine if resolution.backend == "TensorRTEngine" else None
+    refusals = split_refusals(spec, facts)
+    if support is not None:
+        refusals += architecture_refusals(spec, resolution, facts) + limit_refusals(spec, resolution, facts)
     if refusals:
         raise Refused(tuple(refusals))
-    if not built or support is None:
+    if support is None:
         return ()
-    return tuple(_engine(role, spec, resolution, support=support, facts=facts, model=models[role]) for role in models)
+    return tuple(
+        _inspected(role, spec, resolution)
+        if is_prebuilt(role, spec)
+        else _built(role, spec, resolution, support=support, facts=facts, models=models)
+        for role in engine_roles(spec)
+    )
 
 
-def _engine(
+def _built(
     role: str,
     spec: SpeculativeModelSpec,
     resolution: Resolution,
     *,
     support: EngineSupport,
-    facts: dict[str, ModelFacts],
-    model: MountedModel,
+    facts: Mapping[str, ModelFacts],
+    models: Mapping[str, MountedModel],
 ) -> ArtifactRequest:
-    ranks = ranks_of(role, spec)
-    steps = build_steps(support, limits(spec, resolution, facts), tensor=ranks, verifies=role == "target")
-    product = resolution.gpu_product or ""
+    calibration = _calibration(role, spec)
+    recipe = engine_recipe(role, spec, resolution, facts=facts, calibrated=calibration is not None)
+    steps = build_steps(recipe, support)
+    head = "draft" if role == "target" and spec.speculation.method in BUILT_IN_HEADS else None
+    inputs = {"model": facts[role], **({"head": facts[head]} if head else {})}
+    product, claim = resolution.gpu_product or "", resolution.store_claim or ""
     key = content_key(
         {
-            "model": facts[role].commit or facts[role].content_digest,
+            "inputs": {name: fact.commit or fact.content_digest for name, fact in inputs.items()},
+            "calibration": calibration.model_dump() if calibration else None,
             "steps": [step.model_dump() for step in steps],
+            # It decides the TensorRT and the quantizer that come with it.
             "tensorrtLLM": resolution.release.tensorrt_llm,
             "image": spec.runtime.image.reference if spec.runtime.image else "",
             "gpuProduct": product,
+            "migProfile": _mig_profile(spec),
             "buildProgram": BUILD_PROGRAM_VERSION,
         }
     )
-    claim = resolution.store_claim or ""
+    weights = sum(fact.weight_bytes for fact in inputs.values())
+    needs = build_needs(recipe, weight_bytes=weights, gpu_memory=gpu_memory(spec, resolution))
     directory = f"engines/{short(key)}"
+    build = BuildInput(
+        model=models[role],
+        head=models[head] if head else None,
+        calibration=calibration,
+        steps=list(steps),
+        directory=directory,
+        ranks=ranks_of(role, spec),
+        tensorrt_llm_version=resolution.release.required_tensorrt_llm,
+        weight_bytes=weights,
+        memory_bytes=needs.memory_bytes,
+        scratch_bytes=needs.scratch_bytes,
+    )
     return ArtifactRequest(
         role=f"{role}-engine",
         name=f"engine-{short(content_key({'key': key, 'claim': claim}))}",
@@ -86,52 +123,66 @@ def _engine(
             image=resolution.image.reference,
             image_pull_policy=resolution.image.pull_policy,
             claim_name=claim,
-            build=BuildInput(
-                model=model,
-                steps=list(steps),
-                directory=directory,
-                ranks=ranks,
-                tensorrt_llm_version=resolution.release.required_tensorrt_llm,
-                weight_bytes=facts[role].weight_bytes,
-            ),
-            gpu=JobGpu(
-                resource_name=spec.placement.gpu.extended_resource or "nvidia.com/gpu", count=1, product=product
-            ),
+            build=build,
+            gpu=_gpu(spec, product, count=needs.gpus),
             pod=job_pod(spec, resolution),
         ),
         yields=MountedModel(claim_name=claim, sub_path=directory),
     )
 
 
-def _gpu(spec: SpeculativeModelSpec, product: str) -> JobGpu:
-    resource = spec.placement.gpu.extended_resource or "nvidia.com/gpu"
-    return JobGpu(resource_name=resource, count=1, product=product)
+def _inspected(role: str, spec: SpeculativeModelSpec, resolution: Resolution) -> ArtifactRequest:
+    source = _prebuilt(role, spec)
+    expected = InspectEngineInput(
+        engine=engine_expectation(role, spec, resolution, directory=PREBUILT_DIRECTORY),
+        tensorrt_llm_version=resolution.release.required_tensorrt_llm,
+    )
+    sub_path = source.sub_path or ""
+    key = content_key(
+        {"claim": source.claim_name, "directory": sub_path, "prebuilt": True, "expected": expected.to_json()}
+    )
+    return ArtifactRequest(
+        role=f"{role}-engine",
+        name=f"engine-{short(key)}",
+        spec=ModelArtifactSpec(
+            type="Engine",
+            key=key,
+            image=resolution.image.reference,
+            image_pull_policy=resolution.image.pull_policy,
+            claim_name=source.claim_name,
+            prebuilt=PrebuiltInput(sub_path=sub_path, expectation=expected.to_json()),
+            pod=job_pod(spec, resolution),
+        ),
+        yields=MountedModel(claim_name=source.claim_name, sub_path=sub_path),
+    )
 
 
-def build_steps(support: EngineSupport, limit: EngineLimits, *, tensor: int, verifies: bool) -> tuple[BuildStep, ...]:
-    """The commands of one engine: convert the checkpoint, then build.
+def _prebuilt(role: str, spec: SpeculativeModelSpec) -> ClaimSource:
+    prebuilt = spec.engine.prebuilt if spec.engine else None
+    source = (prebuilt.target if role == "target" else prebuilt.draft) if prebuilt else None
+    if source is None:
+        raise KeyError(role)
+    return source
 
-    Args:
-        tensor: Ranks of the engine; a matter of the checkpoint, not of trtllm-build.
-        verifies: Whether the engine takes drafted tokens to verify (the target of a drafting pair).
-    """
-    convert = [
-        "python3",
-        "|".join(support.converters["llama"]),
-        *("--model_dir", "{model}", "--output_dir", "{checkpoint}"),
-        *("--dtype", limit.data_type, "--tp_size", str(tensor), "--pp_size", "1"),
-    ]
-    # Without chunked context a prompt is taken in one piece, so it must fit into one batch of tokens.
-    batched = max(_LEAST_BATCHED_TOKENS, limit.input_length, limit.batch * (limit.draft_tokens + 1))
-    build = [
-        "trtllm-build",
-        *("--checkpoint_dir", "{checkpoint}", "--output_dir", "{engine}"),
-        *("--max_batch_size", str(limit.batch), "--max_beam_width", "1"),
-        *("--max_input_len", str(limit.input_length), "--max_seq_len", str(limit.sequence_length)),
-        *("--max_num_tokens", str(batched)),
-        *("--gemm_plugin", limit.data_type, "--logits_dtype", limit.logits_data_type),
-        *("--kv_cache_type", "paged", "--use_paged_context_fmha", "enable"),
-    ]
-    if verifies and limit.draft_tokens:
-        build += ["--speculative_decoding_mode", "draft_tokens_external", "--max_draft_len", str(limit.draft_tokens)]
-    return (BuildStep(name="convert", argv=convert), BuildStep(name="build", argv=build))
+
+def _calibration(role: str, spec: SpeculativeModelSpec) -> MountedModel | None:
+    model = (spec.draft if role == "draft" else spec.target) or spec.target
+    calibration = model.quantization.calibration if model.quantization else None
+    claim = calibration.source.persistent_volume_claim if calibration and calibration.source else None
+    return MountedModel(claim_name=claim.claim_name, sub_path=claim.sub_path or "") if claim else None
+
+
+def _mig_profile(spec: SpeculativeModelSpec) -> str:
+    # Where slices are mixed on a GPU, the resource names the slice and the product label does not.
+    found = _MIG_PROFILE.search(spec.placement.gpu.extended_resource or "")
+    return found[1] if found else ""
+
+
+def _gpu(spec: SpeculativeModelSpec, product: str, *, count: int) -> JobGpu:
+    gpu = spec.placement.gpu
+    return JobGpu(
+        resource_name=gpu.extended_resource,
+        resource_claim_template=gpu.resource_claim_template,
+        count=count,
+        product=product,
+    )

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from specdec_operator.pod.scratch import own_scratch, remove_scratch
 from specdec_operator.pod.store import probe, publish, published, require_free, store_errors
 from specdec_operator.pod.tensorrt_llm_version import require_tensorrt_llm
 
-_STEPS_WITH_CHANGING_FLAGS = frozenset({"convert", "quantize"})
+_STEPS_WITH_CHANGING_FLAGS = frozenset({"convert", "convert-drafter", "quantize", "build"})
 
 
 def build(given: BuildInput) -> dict[str, Any]:
@@ -35,7 +35,8 @@ def build(given: BuildInput) -> dict[str, Any]:
     present = published(target, kind=ENGINE)
     if present is not None and not missing_ranks(target, given.ranks):
         return _result(present, given, reused=True)
-    _require_model(Path(given.model))
+    for model in filter(None, (given.model, given.head)):
+        _require_model(Path(model))
     require_tensorrt_llm(given.tensorrt_llm_version)
     require_product(read_gpus(), given.gpu_product)
     probe(store)
@@ -49,12 +50,23 @@ def _build(given: BuildInput, store: Path, target: Path) -> dict[str, Any]:
     try:
         engine, checkpoint = scratch / "engine", scratch / "checkpoint"
         engine.mkdir()
-        places = {"model": given.model, "checkpoint": str(checkpoint), "engine": str(engine)}
-        for step in given.steps:
-            _run_step(step, places)
+        places = {
+            "model": given.model,
+            "head": given.head,
+            "calibration": given.calibration,
+            "base": str(scratch / "base"),
+            "checkpoint": str(checkpoint),
+            "engine": str(engine),
+        }
+        commands = [(step, resolve(step.argv, places)) for step in given.steps]
+        for step, argv in commands:
+            _require_known_flags(step, argv)
+        for step, argv in commands:
+            _run_step(step, argv)
         _require_ranks(engine, given.ranks)
         origin = {
             "model": given.model,
+            "head": given.head,
             "tensorrtLlmVersion": given.tensorrt_llm_version,
             "gpuProduct": given.gpu_product,
             "steps": [list(step.argv) for step in given.steps],
@@ -65,14 +77,18 @@ def _build(given: BuildInput, store: Path, target: Path) -> dict[str, Any]:
         remove_scratch(scratch)
 
 
-def _run_step(step: BuildStep, places: Mapping[str, str]) -> None:
-    argv = resolve(step.argv, places)
+def _require_known_flags(step: BuildStep, argv: Sequence[str]) -> None:
+    # before the first step runs: loading weights for an hour only to find an unknown flag helps nobody
     if step.name in _STEPS_WITH_CHANGING_FLAGS and (unknown := unknown_flags(argv)):
+        program = argv[1] if len(argv) > 1 and argv[0].rpartition("/")[2].startswith("python") else argv[0]
         raise ProgramFailure(
             "UnknownBuildArgument",
-            f"step {step.name}: the image's {argv[1] if len(argv) > 1 else argv[0]} doesn't know {', '.join(unknown)}; "
-            "declare the release that the image really is, in spec.runtime.release",
+            f"step {step.name}: the image's {program} doesn't know {', '.join(unknown)}; declare the release that the "
+            "image really is, in spec.runtime.release, or remove the option from spec.engine.extraBuildArguments",
         )
+
+
+def _run_step(step: BuildStep, argv: Sequence[str]) -> None:
     print(f"step {step.name}: {' '.join(argv)}", flush=True)
     finished = run_command(argv)
     if finished.returncode != 0:

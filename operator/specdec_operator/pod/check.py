@@ -7,10 +7,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from specdec_operator.pod.engine_config import normal_data_type, read_engine_config, require_engine
+from specdec_operator.pod.engine_config import read_engine_config, require_engine
+from specdec_operator.pod.engine_fit import require_fit
 from specdec_operator.pod.errors import ProgramFailure
 from specdec_operator.pod.gpu import Gpus, read_gpus, require_product
 from specdec_operator.pod.inputs import CheckInput, EngineExpectation
+from specdec_operator.pod.prebuilt_engine import require_prebuilt
 from specdec_operator.pod.program import run
 from specdec_operator.pod.tensorrt_llm_version import require_tensorrt_llm
 from specdec_operator.pod.vllm_version import require_vllm
@@ -66,21 +68,11 @@ def _require_gpus(given: CheckInput) -> Gpus:
 
 def _require_engine(engine: EngineExpectation, tensorrt_llm_version: str) -> None:
     directory = Path(engine.directory)
-    require_engine(directory, ranks=engine.ranks, digest=engine.digest)
-    config = read_engine_config(directory)
-    if tensorrt_llm_version and config.tensorrt_llm_version not in ("", tensorrt_llm_version):
-        raise ProgramFailure(
-            "TensorRTLLMVersionMismatch",
-            f"{directory} was built by TensorRT-LLM {config.tensorrt_llm_version}, the image holds "
-            f"{tensorrt_llm_version}; an engine serves only in the release that built it",
-        )
-    wanted = normal_data_type(engine.logits_data_type)
-    if wanted and config.logits_data_type not in ("", wanted):
-        raise ProgramFailure(
-            "LogitsTypeMismatch",
-            f"{directory} gives {config.logits_data_type} logits, the model repository expects {wanted}; build both "
-            "engines of the pair with the same spec.engine.logitsDataType",
-        )
+    if engine.prebuilt:
+        require_prebuilt(directory, ranks=engine.ranks, digest=engine.digest)
+    else:
+        require_engine(directory, ranks=engine.ranks, digest=engine.digest)
+    require_fit(read_engine_config(directory), engine, tensorrt_llm_version=tensorrt_llm_version)
 
 
 def _require_model(directory: Path) -> None:

@@ -1,4 +1,4 @@
-"""A published engine: its manifest, its ranks, and what its config.json says."""
+"""An engine directory: its manifest, its ranks, and what its config.json says."""
 
 import json
 import re
@@ -11,15 +11,36 @@ from specdec_operator.pod.manifest import Manifest, file_sha256, require_whole
 
 ENGINE = "Engine"
 _RANK_FILE = re.compile(r"rank(\d+)\.engine")
+_MODES = {
+    1: "none",
+    2: "draft_tokens_external",
+    4: "medusa",
+    8: "lookahead_decoding",
+    16: "explicit_draft_tokens",
+    32: "eagle",
+}
 _DATA_TYPES = {"TYPE_FP32": "float32", "TYPE_FP16": "float16", "fp32": "float32", "fp16": "float16"}
 
 
 @dataclass(frozen=True)
 class EngineConfig:
-    """What TensorRT-LLM wrote into an engine's config.json; empty where it says nothing."""
+    """What TensorRT-LLM wrote into an engine's config.json; empty or 0 where it says nothing.
+
+    Attributes:
+        speculative_mode: trtllm-build's word, or none.
+        draft_tokens: the most tokens that may be drafted for one step.
+        batch: the most requests in one batch.
+        tensor: ranks that share each layer.
+        pipeline: groups of ranks that share the layers among them.
+    """
 
     tensorrt_llm_version: str
     logits_data_type: str
+    speculative_mode: str = ""
+    draft_tokens: int = 0
+    batch: int = 0
+    tensor: int = 0
+    pipeline: int = 0
 
 
 def require_engine(directory: Path, *, ranks: int, digest: str) -> Manifest:
@@ -63,10 +84,28 @@ def read_engine_config(directory: Path) -> EngineConfig:
     """
     try:
         value = json.loads((directory / "config.json").read_text(encoding="utf-8"))
-        pretrained = value.get("pretrained_config") or {}
-        return EngineConfig(_text(value, "version"), normal_data_type(_text(pretrained, "logits_dtype")))
-    except (OSError, ValueError, AttributeError) as error:
+        return _config(value)
+    except (OSError, ValueError, AttributeError, TypeError) as error:
         raise _damaged(directory, f"config.json can't be read: {error}") from error
+
+
+def _config(value: dict[str, Any]) -> EngineConfig:
+    pretrained = value.get("pretrained_config") or {}
+    build = value.get("build_config") or {}
+    mapping = pretrained.get("mapping") or {}
+    mode = build.get("speculative_decoding_mode")
+    return EngineConfig(
+        tensorrt_llm_version=_text(value, "version"),
+        logits_data_type=normal_data_type(_text(pretrained, "logits_dtype")),
+        # TensorRT-LLM writes the number of the mode's flag
+        speculative_mode=mode.lower()
+        if isinstance(mode, str)
+        else _MODES.get(_number(build, "speculative_decoding_mode"), ""),
+        draft_tokens=max(_number(build, "max_draft_len"), _number(pretrained, "max_draft_len")),
+        batch=_number(build, "max_batch_size"),
+        tensor=_number(mapping, "tp_size"),
+        pipeline=_number(mapping, "pp_size"),
+    )
 
 
 def normal_data_type(name: str) -> str:
@@ -77,6 +116,11 @@ def normal_data_type(name: str) -> str:
 def _text(value: dict[str, Any], key: str) -> str:
     found = value.get(key)
     return found if isinstance(found, str) else ""
+
+
+def _number(value: dict[str, Any], key: str) -> int:
+    found = value.get(key)
+    return found if isinstance(found, int) else 0
 
 
 def _damaged(directory: Path, what: str) -> ProgramFailure:

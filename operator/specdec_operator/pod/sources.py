@@ -10,7 +10,8 @@ PACKAGE = "specdec_operator.pod"
 PROGRAM_DIRECTORY = "/specdec/program"
 ENTRY = "__main__.py"
 PROGRAMS = frozenset(
-    {"fetch", "inspect_model", "build", "verify_engine", "assemble", "check", "launch", "canary", "liveness"}
+    {"fetch", "inspect_model", "build", "verify_engine", "inspect_engine", "assemble", "check", "launch", "canary"}
+    | {"liveness"}
 )
 
 

@@ -23,7 +23,13 @@ DOUBTED = "ContentDoubted"
 NOT_PUBLISHED = "EngineNotPublished"
 _FIRST_DELAY = timedelta(seconds=5)
 _LONGEST_DELAY = timedelta(minutes=10)
-_AT_WORK = {"fetch": "Fetching", "inspect": "Inspecting", "build": "Building", "assemble": "Assembling"}
+_AT_WORK = {
+    "fetch": "Fetching",
+    "inspect": "Inspecting",
+    "build": "Building",
+    "prebuilt": "Inspecting",
+    "assemble": "Assembling",
+}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from specdec_operator.api.v1alpha1.model_artifact import MountedModel
 from specdec_operator.planning import quantities
+from specdec_operator.planning.engines import PREBUILT_DIRECTORY
 from specdec_operator.pod import inputs
 from specdec_operator.resources.labels import (
     NO_MESH_ANNOTATIONS,
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 STORE = "/store"
 MODEL = "/model"
+HEAD = "/head"
+CALIBRATION = "/calibration"
 _GIB = 1024**3
 
 
@@ -157,6 +160,15 @@ def _work(artifact: ModelArtifact, *, verify: bool) -> _Work:
         return _Work(program="verify_engine", document=engine.to_json(), **_store(spec.claim_name))
     if spec.build:
         return _build(spec.build, spec.claim_name, product=spec.gpu.product if spec.gpu else "")
+    if spec.prebuilt:
+        place = MountedModel(claim_name=spec.claim_name, sub_path=spec.prebuilt.sub_path)
+        engine_mount = mounted([(place, PREBUILT_DIRECTORY)], prefix="engine")
+        return _Work(
+            program="inspect_engine",
+            document=spec.prebuilt.expectation,
+            mounts=engine_mount.mounts,
+            volumes=engine_mount.volumes,
+        )
     if spec.assemble:
         output = {"name": "repository", "mountPath": REPOSITORY}
         return _Work(
@@ -169,25 +181,42 @@ def _work(artifact: ModelArtifact, *, verify: bool) -> _Work:
 
 
 def _build(build: BuildInput, claim: str | None, *, product: str) -> _Work:
+    places = _build_places(build)
     document = inputs.BuildInput(
         model=MODEL,
+        head=HEAD if build.head else "",
+        calibration=places[-1][1] if build.calibration else "",
         store=STORE,
         directory=build.directory,
         steps=tuple(inputs.BuildStep(name=step.name, argv=tuple(step.argv)) for step in build.steps),
         ranks=build.ranks,
         tensorrt_llm_version=build.tensorrt_llm_version,
         gpu_product=product,
-        scratch_bytes=3 * build.weight_bytes,
+        scratch_bytes=build.scratch_bytes or 3 * build.weight_bytes,
     )
     store = _store(claim)
-    model = _mounted_model(build.model, claim)
+    outside = mounted([place for place in places if place[0].claim_name != claim], prefix="model")
+    inside = [
+        _mounted_claim("store", claim, m.sub_path, path)["mounts"][0] for m, path in places if m.claim_name == claim
+    ]
     return _Work(
         program="build",
         document=document.to_json(),
-        mounts=(*store["mounts"], *model["mounts"]),
-        volumes=(*store["volumes"], *model["volumes"]),
+        mounts=(*store["mounts"], *inside, *outside.mounts),
+        volumes=(*store["volumes"], *outside.volumes),
         gpu=True,
     )
+
+
+def _build_places(build: BuildInput) -> list[tuple[MountedModel, str]]:
+    places = [(build.model, MODEL)]
+    if build.head:
+        places.append((build.head, HEAD))
+    if build.calibration:
+        # The quantizer knows the columns of cnn_dailymail by the directory's name.
+        name = build.calibration.sub_path.rpartition("/")[2] or "texts"
+        places.append((build.calibration, f"{CALIBRATION}/{name}"))
+    return places
 
 
 def _store(claim: str | None) -> JsonObject:
@@ -200,13 +229,6 @@ def _mounted_claim(name: str, claim: str | None, sub_path: str, directory: str) 
     if sub_path:
         mount["subPath"] = sub_path
     return {"mounts": (mount,), "volumes": ({"name": name, "persistentVolumeClaim": {"claimName": claim}},)}
-
-
-def _mounted_model(model: MountedModel, store_claim: str | None) -> JsonObject:
-    if model.claim_name != store_claim:
-        place = mounted([(model, MODEL)], prefix="model")
-        return {"mounts": place.mounts, "volumes": place.volumes}
-    return {"mounts": _mounted_claim("store", store_claim, model.sub_path, MODEL)["mounts"], "volumes": ()}
 
 
 def _program_mounts() -> list[JsonObject]:
@@ -222,8 +244,9 @@ def _pod_uid() -> JsonObject:
 
 def _resources(artifact: ModelArtifact, work: _Work) -> JsonObject:
     asked = artifact.spec.pod.job_resources
-    weights = artifact.spec.build.weight_bytes if artifact.spec.build and work.gpu else 0
-    derived = quantities.memory(_GIB + 2 * weights if work.gpu else _GIB)
+    build = artifact.spec.build
+    needed = (build.memory_bytes or _GIB + 2 * build.weight_bytes) if build and work.gpu else _GIB
+    derived = quantities.memory(needed)
     memory = quantities.canonical(asked.memory or derived)
     requests = {"cpu": quantities.canonical(asked.cpu or ("1" if work.gpu else "100m")), "memory": memory}
     resources: JsonObject = {"requests": requests, "limits": {"memory": memory}}

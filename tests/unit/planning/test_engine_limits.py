@@ -12,6 +12,7 @@ from specdec_operator.planning.engine_limits import (
     serving_batch,
     split_refusals,
 )
+from tests.unit.engine_specs import EAGLE, MEDUSA, REDRAFTER
 from tests.unit.specs import BASELINE, BASELINE_ENGINE, DRAFT_TARGET, EAGLE3, facts, head, model, resolution_of
 
 
@@ -68,12 +69,6 @@ def test_the_engine_calculates_in_the_model_s_own_type_where_it_can(declared: st
     assert limits_of(BASELINE_ENGINE, {"target": facts(data_type=declared)}).data_type == built
 
 
-def test_an_architecture_without_a_converter_is_refused() -> None:
-    assert refused(BASELINE_ENGINE, {"target": facts(architecture="MambaForCausalLM")}) == [
-        ("UnsupportedArchitecture", "spec.target.source")
-    ]
-
-
 def test_a_sequence_beyond_a_model_s_context_is_refused() -> None:
     assert refused(DRAFT_TARGET, {"target": facts(), "draft": facts(context_length=2048)}) == [
         ("ContextTooShort", "spec.engine.maxSequenceLength")
@@ -92,6 +87,72 @@ def test_a_context_shorter_than_the_drafted_tokens_is_refused() -> None:
     known = {"target": facts(context_length=8), "draft": facts(context_length=8)}
 
     assert refused(DRAFT_TARGET, known, engine=None) == [("ContextTooShort", "spec.speculation.maxDraftTokens")]
+
+
+def test_a_head_s_context_limits_no_engine() -> None:
+    made = model(EAGLE)
+
+    assert limits(made.spec, resolution_of(made), {"target": facts(), "draft": head()}).sequence_length == 3072 + 63
+
+
+def test_declared_tokens_of_a_batch_are_taken() -> None:
+    assert limits_of(BASELINE_ENGINE, engine={"maxBatchedTokens": 4096}).batched_tokens == 4096
+
+
+def test_a_batch_holds_every_request_s_drafted_tokens() -> None:
+    known = {"target": facts(), "draft": facts()}
+
+    assert limits_of(DRAFT_TARGET, known, engine={"maxBatchSize": 2048}).batched_tokens == 2048 * 11
+
+
+def test_a_prompt_that_no_batch_of_tokens_takes_is_refused() -> None:
+    engine = {"maxInputLength": 2048, "maxSequenceLength": 3072, "maxBatchedTokens": 1024}
+
+    assert refused(BASELINE_ENGINE, {"target": facts()}, engine=engine) == [
+        ("BatchedTokensTooFew", "spec.engine.maxBatchedTokens")
+    ]
+
+
+def test_a_prompt_may_be_taken_in_pieces() -> None:
+    engine = {"maxInputLength": 2048, "maxSequenceLength": 3072, "maxBatchedTokens": 1024}
+    known = {"target": facts()}
+
+    assert refused(BASELINE_ENGINE, known, engine=engine, serving={"chunkedContext": True}) == []
+
+
+def test_drafted_tokens_that_no_batch_takes_are_refused() -> None:
+    engine = {"maxBatchSize": 512, "maxInputLength": 2048, "maxSequenceLength": 3072, "maxBatchedTokens": 4096}
+    made = model(DRAFT_TARGET, engine=engine)
+    (refusal,) = limit_refusals(made.spec, resolution_of(made), {"target": facts(), "draft": facts()})
+
+    assert refusal.message == (
+        "4096 tokens are too few, since 512 requests with 10 drafted tokens and one of their own each take 5632: raise "
+        "it to 5632, or leave it out"
+    )
+
+
+@pytest.mark.parametrize("stages", [1, 2, 4, 16])
+def test_layers_that_divide_are_split_into_stages(stages: int) -> None:
+    made = model(BASELINE_ENGINE, target__parallelism={"pipeline": stages})
+
+    assert split_refusals(made.spec, {"target": facts()}) == []
+
+
+def test_layers_that_do_not_divide_are_refused() -> None:
+    made = model(BASELINE_ENGINE, target__parallelism={"pipeline": 3})
+
+    assert [r.path for r in split_refusals(made.spec, {"target": facts()})] == ["spec.target.parallelism.pipeline"]
+
+
+@pytest.mark.parametrize("spec", [MEDUSA, REDRAFTER])
+def test_heads_without_attention_are_not_split(spec: dict[str, Any]) -> None:
+    made = model(spec, target__parallelism={"tensor": 4})
+
+    assert split_refusals(made.spec, {"target": facts(), "draft": facts(attention_heads=3)}) == []
+
+
+def test_ranks_are_stages_of_tensor_parallel_groups() -> None:
+    assert ranks_of("target", model(BASELINE_ENGINE, target__parallelism={"tensor": 4, "pipeline": 2}).spec) == 8
 
 
 def test_limits_that_fit_are_not_refused() -> None:

@@ -17,16 +17,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BUILD = BuildStep(name="build", argv=("trtllm-build", "--checkpoint_dir={checkpoint}", "--output_dir", "{engine}"))
+BUILDER_HELP = "if [ \"$1\" = --help ]; then echo '  --checkpoint_dir DIR --output_dir DIR'; exit; fi"
 WRITE_ENGINE = (
     f"echo called >> $(dirname $0)/calls; echo engine > $3/rank0.engine; echo '{engine_config()}' > $3/config.json"
 )
+
+
+def builder(container: Image, script: str) -> None:
+    """A trtllm-build that knows its help."""
+    container.program("trtllm-build", f"{BUILDER_HELP}\n{script}")
 
 
 @pytest.fixture
 def given(container: Image, tmp_path: Path) -> BuildInput:
     container.gpus()
     container.tensorrt_llm("1.1.0")
-    container.program("trtllm-build", WRITE_ENGINE)
+    builder(container, WRITE_ENGINE)
     (tmp_path / "store").mkdir()
     return BuildInput(
         model=str(write_model(tmp_path / "model")),
@@ -93,7 +99,7 @@ def test_scratch_folders_of_earlier_pods_are_removed(given: BuildInput, tmp_path
 
 
 def test_a_failed_step_is_terminal_and_says_its_last_lines(given: BuildInput, container: Image) -> None:
-    container.program("trtllm-build", "seq 100; echo 'max_seq_len too small' >&2; exit 1")
+    builder(container, "seq 100; echo 'max_seq_len too small' >&2; exit 1")
     failed = failure(given)
 
     assert (failed.reason, failed.terminal) == ("EngineBuildFailed", True)
@@ -102,7 +108,7 @@ def test_a_failed_step_is_terminal_and_says_its_last_lines(given: BuildInput, co
 
 
 def test_a_failed_step_leaves_no_scratch_folder(given: BuildInput, container: Image, tmp_path: Path) -> None:
-    container.program("trtllm-build", "exit 1")
+    builder(container, "exit 1")
     failure(given)
 
     assert list((tmp_path / "store").iterdir()) == []
@@ -112,7 +118,7 @@ def test_a_failed_step_leaves_no_scratch_folder(given: BuildInput, container: Im
     "script", ["kill -9 $$", "exit 137", "echo 'torch.OutOfMemoryError: CUDA out of memory.'; exit 1"]
 )
 def test_a_step_without_memory_is_named(given: BuildInput, container: Image, script: str) -> None:
-    container.program("trtllm-build", script)
+    builder(container, script)
 
     assert failure(given).reason == "OutOfMemory"
 

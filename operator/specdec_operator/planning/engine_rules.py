@@ -1,0 +1,129 @@
+"""What an engine can't be: refused from the spec, the release and the models' architectures, before any build."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from specdec_operator.api.v1alpha1.speculative_model import default_backend
+from specdec_operator.planning.build_arguments import build_argument_refusals
+from specdec_operator.planning.engine_limits import engine_roles
+from specdec_operator.planning.quantization_rules import quantization_refusals
+from specdec_operator.planning.refusal import Refusal
+from specdec_operator.runtimes.engine_builds import engine_builds
+from specdec_operator.runtimes.gpus import compute_capability
+from specdec_operator.runtimes.versions import at_least
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+    from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
+    from specdec_operator.planning.resolution import Resolution
+    from specdec_operator.runtimes.engine_builds import Family
+
+_HEADS = ("Eagle", "Medusa", "ReDrafter")
+
+
+def engine_refusals(spec: SpeculativeModelSpec, resolution: Resolution) -> list[Refusal]:
+    """What the spec and the release alone show to be wrong with engines."""
+    if default_backend(spec) != "TensorRTEngine":
+        return quantization_refusals(spec, resolution)
+    return [
+        *_gpu(spec, resolution),
+        *quantization_refusals(spec, resolution),
+        *build_argument_refusals(spec),
+        *_prebuilt(spec),
+    ]
+
+
+def architecture_refusals(
+    spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[str, ModelFacts]
+) -> list[Refusal]:
+    """Models that no converter of the release takes, or not as the spec wants them."""
+    built = [role for role in engine_roles(spec) if not is_prebuilt(role, spec)]
+    return [refusal for role in built for refusal in _architecture(role, spec, resolution, facts[role])]
+
+
+def is_prebuilt(role: str, spec: SpeculativeModelSpec) -> bool:
+    """Whether a role's engine exists already."""
+    prebuilt = spec.engine.prebuilt if spec.engine else None
+    return prebuilt is not None and (prebuilt.target if role == "target" else prebuilt.draft) is not None
+
+
+def _architecture(role: str, spec: SpeculativeModelSpec, resolution: Resolution, facts: ModelFacts) -> list[Refusal]:
+    builds, path = engine_builds(), f"spec.{role}.source"
+    family = builds.family(facts.architecture)
+    if family is None:
+        message = (
+            f"no converter is known for {facts.architecture} on TensorRTEngine; known: "
+            f"{', '.join(builds.architectures())}. Use the backend LLMAPI for others"
+        )
+        return [Refusal(reason="UnsupportedArchitecture", path=path, message=message)]
+    if family.since and not at_least(resolution.release.tensorrt_llm or "", family.since):
+        message = (
+            f"{facts.architecture} is converted from TensorRT-LLM {family.since} on, release "
+            f"{resolution.release.name} holds {resolution.release.tensorrt_llm}: name a newer one in runtime.release"
+        )
+        return [Refusal(reason="UnsupportedArchitecture", path=path, message=message)]
+    return [*_head(spec, facts, family), *_converter(role, spec, family)]
+
+
+def _head(spec: SpeculativeModelSpec, facts: ModelFacts, family: Family) -> list[Refusal]:
+    method = spec.speculation.method
+    if method not in _HEADS or method in family.heads:
+        return []
+    taken = sorted(name for f in engine_builds().families if method in f.heads for name in f.architectures)
+    return [
+        Refusal(
+            reason="UnsupportedArchitecture",
+            path="spec.target.source",
+            message=f"{method} engines are built for {', '.join(taken)}, not for {facts.architecture}: use "
+            "DraftTarget, or Eagle3 on the backend LLMAPI",
+        )
+    ]
+
+
+def _converter(role: str, spec: SpeculativeModelSpec, family: Family) -> list[Refusal]:
+    model = (spec.draft if role == "draft" else spec.target) or spec.target
+    found = []
+    if model.parallelism.pipeline > 1 and not family.pipeline:
+        message = f"the converter of {family.name} models makes no pipeline stages: use parallelism.tensor"
+        path = f"spec.{role}.parallelism.pipeline"
+        found.append(Refusal(reason="ParallelismMismatch", path=path, message=message))
+    if model.quantization and engine_builds().formats[model.quantization.format].quantizer and not family.quantizer:
+        message = (
+            f"the quantizer does not know {family.name} models: use INT8WeightOnly or INT4WeightOnly, or remove "
+            "quantization"
+        )
+        path = f"spec.{role}.quantization.format"
+        found.append(Refusal(reason="QuantizationUnsupported", path=path, message=message))
+    return found
+
+
+def _gpu(spec: SpeculativeModelSpec, resolution: Resolution) -> list[Refusal]:
+    build = engine_builds().methods.get(spec.speculation.method)
+    least = build.minimum_capability if build else None
+    found = compute_capability(resolution.gpu_product or "")
+    if least is None or found is None or found >= least:
+        return []
+    return [
+        Refusal(
+            reason="GpuTooOld",
+            path="spec.placement.gpu.product",
+            message=f"{spec.speculation.method} engines need compute capability {least[0]}.{least[1]}, "
+            f"{resolution.gpu_product} has {found[0]}.{found[1]}: name newer GPUs, or use another method",
+        )
+    ]
+
+
+def _prebuilt(spec: SpeculativeModelSpec) -> list[Refusal]:
+    if not is_prebuilt("draft", spec) or "draft" in engine_roles(spec):
+        return []
+    return [
+        Refusal(
+            reason="PrebuiltUnused",
+            path="spec.engine.prebuilt.draft",
+            message=f"the method {spec.speculation.method} has no engine of the draft's own: remove it (a head is "
+            "built into the target's engine)",
+        )
+    ]
