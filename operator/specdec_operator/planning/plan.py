@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Final
 
 from specdec_operator.api.v1alpha1.model_artifact import AssembleInput, ModelArtifactSpec, MountedModel
 from specdec_operator.planning.acquire import ArtifactRequest, job_pod, placed_pod
+from specdec_operator.planning.engine_expectations import engine_expectation
 from specdec_operator.planning.keys import content_key, short
 from specdec_operator.planning.quantities import byte_count, canonical
 from specdec_operator.planning.serving_request import host_cache_bytes, serving_request
 from specdec_operator.pod.inputs import AssembleInput as AssembleProgramInput
-from specdec_operator.pod.inputs import CheckInput, EngineExpectation
+from specdec_operator.pod.inputs import CheckInput
 from specdec_operator.runtimes import llm_api, openai, tensorrt_engine, vllm
 from specdec_operator.runtimes.serving import (
     ENGINE_DIRECTORIES,
@@ -188,14 +189,12 @@ def _check(
     engines: Sequence[ArtifactRequest],
     digests: Mapping[str, str],
 ) -> CheckInput:
+    roles = {engine.role: engine.role.removesuffix("-engine") for engine in engines}
     expectations = tuple(
-        EngineExpectation(
-            directory=ENGINE_DIRECTORIES[engine.role.removesuffix("-engine")],
-            digest=digests.get(engine.role, ""),
-            ranks=engine.spec.build.ranks if engine.spec.build else 1,
-            logits_data_type=request.logits_data_type,
+        engine_expectation(
+            role, spec, resolution, directory=ENGINE_DIRECTORIES[role], digest=digests.get(engine_role, "")
         )
-        for engine in engines
+        for engine_role, role in roles.items()
     )
     return CheckInput(
         gpus=resolution.placement.gpus,
