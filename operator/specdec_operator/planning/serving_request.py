@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from specdec_operator.api.v1alpha1.speculative_model import places_draft
 from specdec_operator.planning.choices import tree_of
 from specdec_operator.planning.engine_limits import limits, serving_batch
 from specdec_operator.planning.quantities import byte_count
@@ -55,6 +56,8 @@ def serving_request(
 
 
 def host_cache_bytes(spec: SpeculativeModelSpec) -> dict[str, int]:
-    """Host memory beside each role's key-value cache, where it is asked for."""
-    caches = {"target": spec.serving.kv_cache, "draft": spec.serving.draft_kv_cache}
-    return {role: byte_count(cache.host_memory) for role, cache in caches.items() if cache and cache.host_memory}
+    """Host memory beside the key-value cache of each role that has one, where it is asked for."""
+    caches = {"target": spec.serving.kv_cache}
+    if places_draft(spec):
+        caches["draft"] = spec.serving.draft_kv_cache or spec.serving.kv_cache
+    return {role: byte_count(cache.host_memory) for role, cache in caches.items() if cache.host_memory}
