@@ -22,6 +22,7 @@ from tests.unit.specs import model
 from tests.vectors.engine_rows import rows
 
 SPECS = {row.name: row.spec for row in rows()}
+Json = dict[str, Any]
 PATHS = st.lists(st.lists(st.integers(0, 15), min_size=1, max_size=6), min_size=1, max_size=20)
 
 
@@ -112,31 +113,37 @@ def test_a_method_without_a_tree_has_none() -> None:
 
 def test_a_guess_too_large_to_tell_apart_is_refused_at_its_path() -> None:
     assert refused("eagle", speculation__eagle={"choices": {"paths": [[0], [15], [0, 16]]}}) == [
-        "spec.speculation.eagle.choices.paths[2]: the guess 16 is larger than 15, which is the most that TensorRT-LLM "
-        "can tell apart on one level: guesses count from 0"
+        (
+            "spec.speculation.eagle.choices.paths[2]: the guess 16 is larger than 15, which is the most that TensorRT-LLM "
+            "can tell apart on one level: guesses count from 0"
+        )
     ]
 
 
 def test_a_tree_of_more_nodes_than_drafted_tokens_is_refused() -> None:
-    changes = {"speculation__medusa": {"choices": {"paths": [[0, 0], [1]]}}, "speculation__maxDraftTokens": 2}
+    changes: Json = {"speculation__medusa": {"choices": {"paths": [[0, 0], [1]]}}, "speculation__maxDraftTokens": 2}
 
     assert refused("medusa", **changes) == [
-        "spec.speculation.medusa.choices: the tree has 3 nodes, those on the way to a path counted, more than "
-        "maxDraftTokens 2: remove paths, or raise maxDraftTokens or leave it out"
+        (
+            "spec.speculation.medusa.choices: the tree has 3 nodes, those on the way to a path counted, more than "
+            "maxDraftTokens 2: remove paths, or raise maxDraftTokens or leave it out"
+        )
     ]
 
 
 def test_a_tree_of_just_as_many_nodes_as_drafted_tokens_is_taken() -> None:
-    changes = {"speculation__medusa": {"choices": {"paths": [[0, 0], [1]]}}, "speculation__maxDraftTokens": 3}
+    changes: Json = {"speculation__medusa": {"choices": {"paths": [[0, 0], [1]]}}, "speculation__maxDraftTokens": 3}
 
     assert refused("medusa", **changes) == []
 
 
 def test_the_default_tree_is_refused_where_fewer_tokens_may_be_drafted() -> None:
     assert refused("medusa", speculation__maxDraftTokens=62) == [
-        "spec.speculation.maxDraftTokens: the default tree mc_sim_7b_63 has 63 nodes, those on the way to a path "
-        "counted, more than maxDraftTokens 62: give spec.speculation.medusa.choices with at most 62 nodes, or leave "
-        "maxDraftTokens out"
+        (
+            "spec.speculation.maxDraftTokens: the default tree mc_sim_7b_63 has 63 nodes, those on the way to a path "
+            "counted, more than maxDraftTokens 62: give spec.speculation.medusa.choices with at most 62 nodes, or leave "
+            "maxDraftTokens out"
+        )
     ]
 
 
@@ -144,50 +151,62 @@ def test_a_tree_of_more_nodes_than_any_engine_takes_is_refused() -> None:
     # 15 nodes of the first level and 240 of the second, then one of each more.
     assert refused("medusa", speculation__medusa={"choices": {"paths": wide(240)}}) == []
     assert refused("medusa", speculation__medusa={"choices": {"paths": wide(241)}}) == [
-        "spec.speculation.medusa.choices: the tree has 257 nodes, those on the way to a path counted, and 255 is the "
-        "most: remove paths"
+        (
+            "spec.speculation.medusa.choices: the tree has 257 nodes, those on the way to a path counted, and 255 is the "
+            "most: remove paths"
+        )
     ]
 
 
 def test_an_eagle_tree_must_be_as_deep_as_the_layers() -> None:
-    changes = {"speculation__eagle": {"layers": 3, "choices": {"paths": [[0, 0]]}}}
+    changes: Json = {"speculation__eagle": {"layers": 3, "choices": {"paths": [[0, 0]]}}}
 
     assert refused("eagle", **changes) == [
-        "spec.speculation.eagle.layers: the tree is 2 levels deep, and it must be as deep as layers says, 3: leave "
-        "layers out, or give choices of that depth"
+        (
+            "spec.speculation.eagle.layers: the tree is 2 levels deep, and it must be as deep as layers says, 3: leave "
+            "layers out, or give choices of that depth"
+        )
     ]
 
 
 def test_the_default_tree_needs_four_layers() -> None:
     assert refused("eagle", speculation__eagle={"layers": 5}) == [
-        "spec.speculation.eagle.layers: the default tree mc_sim_7b_63 is 4 levels deep, and it must be as deep as "
-        "layers says, 5: leave layers out, or give choices of that depth"
+        (
+            "spec.speculation.eagle.layers: the default tree mc_sim_7b_63 is 4 levels deep, and it must be as deep as "
+            "layers says, 5: leave layers out, or give choices of that depth"
+        )
     ]
 
 
 def test_an_eagle_tree_must_have_no_more_nodes_with_followers_than_the_engine() -> None:
-    changes = {"speculation__eagle": {"maxNonLeavesPerLayer": 1, "choices": {"paths": [[0, 0], [1, 0]]}}}
+    changes: Json = {"speculation__eagle": {"maxNonLeavesPerLayer": 1, "choices": {"paths": [[0, 0], [1, 0]]}}}
 
     assert refused("eagle", **changes) == [
-        "spec.speculation.eagle.maxNonLeavesPerLayer: the tree has a level with 2 nodes that have followers, more than "
-        "maxNonLeavesPerLayer 1: leave it out or raise it, or give choices with fewer"
+        (
+            "spec.speculation.eagle.maxNonLeavesPerLayer: the tree has a level with 2 nodes that have followers, more than "
+            "maxNonLeavesPerLayer 1: leave it out or raise it, or give choices with fewer"
+        )
     ]
 
 
 def test_a_medusa_tree_must_be_no_deeper_than_the_declared_heads() -> None:
-    changes = {"speculation__medusa": {"heads": 2, "choices": {"paths": [[0], [0, 0], [1, 0, 0]]}}}
+    changes: Json = {"speculation__medusa": {"heads": 2, "choices": {"paths": [[0], [0, 0], [1, 0, 0]]}}}
 
     assert refused("medusa", **changes) == [
-        "spec.speculation.medusa.choices.paths[2]: the tree is 3 levels deep, and the draft has 2 heads, each for one "
-        "level: give choices whose paths are no longer than that"
+        (
+            "spec.speculation.medusa.choices.paths[2]: the tree is 3 levels deep, and the draft has 2 heads, each for one "
+            "level: give choices whose paths are no longer than that"
+        )
     ]
 
 
 def test_a_medusa_tree_must_be_no_deeper_than_the_heads_in_the_weights() -> None:
     assert refused("medusa", heads=4) == []
     assert refused("medusa", heads=3) == [
-        "spec.speculation.medusa.choices: the default tree mc_sim_7b_63 is 4 levels deep, and the draft has 3 heads, "
-        "each for one level: give choices whose paths are no longer than that"
+        (
+            "spec.speculation.medusa.choices: the default tree mc_sim_7b_63 is 4 levels deep, and the draft has 3 heads, "
+            "each for one level: give choices whose paths are no longer than that"
+        )
     ]
 
 
@@ -202,7 +221,7 @@ def test_a_medusa_tree_may_leave_heads_unused() -> None:
 
 
 def test_other_backends_take_no_tree() -> None:
-    changes = {"speculation__eagle": {"choices": {"paths": [[0]]}}}
+    changes: Json = {"speculation__eagle": {"choices": {"paths": [[0]]}}}
 
     assert refused("eagle", backend="VLLM", **changes) == [
         "spec.speculation.eagle.choices: a tree can be given on TensorRTEngine alone, not on VLLM: remove choices"
