@@ -7,6 +7,7 @@ decision changes and not when a program is edited.
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +30,17 @@ def golden_file(example: Path) -> Path:
     return ROOT / "tests" / "golden" / example.name
 
 
+@cache
+def _renderer() -> Renderer:
+    return Renderer(table=load_table(), configuration=OperatorConfiguration(), templates=Templates())
+
+
 def render(example: Path, *, with_facts: bool = True) -> tuple[list[Json], tuple[str, ...]]:
     """The objects of an example and what is missing."""
-    configuration = OperatorConfiguration()
-    renderer = Renderer(table=load_table(), configuration=configuration, templates=Templates())
     (document,) = read_documents(str(example))
     facts = example.parent / "facts" / example.name
     known = read_facts_file(str(facts)) if with_facts else Known()
-    rendering = renderer.render(parse(document.content), known)
+    rendering = _renderer().render(parse(document.content), known)
     return list(rendering.objects), rendering.missing
 
 

@@ -1,8 +1,9 @@
 """`specdec render FILE`: everything that the operator would apply for a model, without a cluster.
 
-Objects are printed in the order in which they are applied, with the first attempt of each Job. Owners' UIDs are known
-to the cluster only: they are printed as 00000000-0000-0000-0000-000000000000. What the models and the Jobs say of
-themselves comes from --facts or --model-files; without it, what can be known is printed, and what is missing is said.
+Several files are printed one after the other, each model's objects in the order in which they are applied, with the
+first attempt of each Job. Owners' UIDs are known to the cluster only: they are printed as
+00000000-0000-0000-0000-000000000000. What the models and the Jobs say of themselves comes from --facts or
+--model-files; without it, what can be known is printed, and what is missing is said.
 
 Exit code 0: everything was printed. 1: the operator would refuse the model. 2: a file cannot be read. 3: something is
 missing.
@@ -39,10 +40,15 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser = commands.add_parser(
         "render", help="print everything that the operator would apply, without a cluster", description=__doc__
     )
-    parser.add_argument("file", metavar="FILE", help=f"YAML file with one SpeculativeModel; {STDIN} for standard input")
+    parser.add_argument(
+        "files", metavar="FILE", nargs="+", help=f"YAML file with one SpeculativeModel; {STDIN} for standard input"
+    )
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
-        "--facts", metavar="FILE", help="YAML file: target and draft (model facts), engines and assembly (digests)"
+        "--facts",
+        metavar="FILE",
+        help="YAML file: target and draft (model facts), engines and assembly (digests); for several models a "
+        "directory with a file of the same name for each",
     )
     source.add_argument(
         "--model-files",
@@ -57,18 +63,47 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Render one model: objects to standard output, everything else to standard error."""
+    """Render models: objects to standard output, everything else to standard error."""
     try:
-        model = _model(arguments.file, arguments.namespace)
-        known = read_facts_file(arguments.facts) if arguments.facts else inspect_models(arguments.model_files)
         renderer = _renderer(arguments.configuration)
+        _check_several(arguments)
     except (CommandLineError, ConfigurationError, TableError) as error:
+        _say(str(error))
+        return UNREADABLE
+    codes = {_run(file, arguments, renderer) for file in arguments.files}
+    return next(code for code in (UNREADABLE, REFUSED, MISSING, 0) if code in codes)
+
+
+def _check_several(arguments: argparse.Namespace) -> None:
+    if len(arguments.files) == 1:
+        return
+    if arguments.model_files:
+        raise CommandLineError("--model-files speaks of one model: give one FILE, or --facts with a directory")
+    if arguments.facts and not Path(arguments.facts).is_dir():
+        raise CommandLineError(f"--facts {arguments.facts}: for several FILEs give a directory with a file for each")
+
+
+def _run(file: str, arguments: argparse.Namespace, renderer: Renderer) -> int:
+    try:
+        model = _model(file, arguments.namespace)
+        known = _known(file, arguments)
+    except CommandLineError as error:
         _say(str(error))
         return UNREADABLE
     if isinstance(model, list):
         _say(*model)
         return REFUSED
-    return _render(arguments.file, model, known=known, renderer=renderer)
+    return _render(file, model, known=known, renderer=renderer)
+
+
+def _known(file: str, arguments: argparse.Namespace) -> Known:
+    if not arguments.facts:
+        return inspect_models(arguments.model_files)
+    facts = Path(arguments.facts)
+    if not facts.is_dir():
+        return read_facts_file(arguments.facts)
+    own = facts / Path(file).name
+    return read_facts_file(str(own)) if own.is_file() else Known()
 
 
 def _render(file: str, model: SpeculativeModel, *, known: Known, renderer: Renderer) -> int:

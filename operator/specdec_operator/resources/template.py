@@ -10,11 +10,11 @@ import re
 from importlib import resources
 from typing import Any
 
-import yaml
 from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound, Undefined
 
+from specdec_operator.api.yaml_text import read_yaml
+
 JsonObject = dict[str, Any]
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _PackageTemplates(BaseLoader):
@@ -51,7 +51,7 @@ class Templates:
     def fill(self, template: str, /, **values: object) -> JsonObject:
         """Fill one template and read it as one YAML document."""
         text = self._environment.get_template(template).render(**values)
-        document: JsonObject = yaml.load(text, Loader=_LOADER)  # noqa: S506 - a safe loader either way
+        document: JsonObject = read_yaml(text)
         return document
 
 

@@ -193,3 +193,24 @@ def test_a_model_is_rendered_quickly_and_without_a_cluster_s_libraries() -> None
     )
 
     assert time.monotonic() - started < 5  # a second where nothing else runs
+
+
+def test_several_files_are_rendered_with_a_directory_of_facts(command: Command) -> None:
+    code, objects, _ = command("--facts", FACTS.parent, EXAMPLE, EXAMPLE.with_name("baseline-engine.yaml"))
+
+    names = [document["metadata"]["name"] for document in objects if document["kind"] == "Deployment"]
+    assert (code, names) == (0, ["llama-8b-baseline", "llama-70b-baseline"])
+
+
+def test_several_files_with_the_facts_of_one_are_refused(command: Command) -> None:
+    code, _, said = command("--facts", FACTS, EXAMPLE, EXAMPLE)
+
+    assert (code, "for several FILEs give a directory" in said) == (2, True)
+
+
+def test_a_model_without_a_file_in_the_directory_of_facts_says_what_is_missing(
+    command: Command, tmp_path: Path
+) -> None:
+    code, _, said = command("--facts", tmp_path, EXAMPLE)
+
+    assert (code, "the target's facts" in said) == (3, True)

@@ -1,0 +1,1 @@
+"""Figures of speed and size; nothing here is a test."""
