@@ -79,7 +79,7 @@ class Preparation:
         )
         self._keep_commits(models, commits={})
         facts = await self._facts(models)
-        self._pair(facts)
+        self._pair(resolution, facts)
         engines = self._plan_engines(resolution, facts, models)
         digests = await self._engines(engines)
         plan = plan_serving(
@@ -159,9 +159,9 @@ class Preparation:
         resolved = self.resolution.pins if self.resolution else ()
         self.pins = (*resolved, *commit_pins(models, self._model.status.pins, commits=commits))
 
-    def _pair(self, facts: dict[str, ModelFacts]) -> None:
+    def _pair(self, resolution: Resolution, facts: dict[str, ModelFacts]) -> None:
         try:
-            verdict = check_pair(self._model.spec.speculation.method, facts["target"], facts.get("draft"))
+            verdict = check_pair(self._model.spec, resolution, facts)
         except Refused as refused:
             raise _halt("PairVerified", refused) from refused
         self._conditions.set("PairVerified", "True", verdict.reason, verdict.message)

@@ -61,6 +61,7 @@ class Proving:
             output=files.output,
             revision=serving.revision,
             counted=tuple(_tensors(tensors) for tensors in files.counted),
+            decoupled=files.decoupled,
         )
         proof = await self._context.prover.prove(Endpoint(host=host, port=HTTP_PORT), request)
         if proof.outcome is Outcome.SERVED:

@@ -13,6 +13,7 @@ from specdec_operator.resources.labels import (
     serving_name,
     serving_selector,
 )
+from specdec_operator.runtimes.serving import OPEN_AI_PORT
 
 if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel
@@ -54,6 +55,7 @@ def service(model: SpeculativeModel, *, templates: Templates) -> JsonObject:
         annotations=model.spec.service.annotations,
         owner=owner_reference("SpeculativeModel", model.metadata),
         type=model.spec.service.type,
+        open_ai_port=OPEN_AI_PORT if model.spec.serving.open_ai_front_end else None,
         selector=serving_selector(model.metadata.name),
     )
 

@@ -10,6 +10,8 @@ _SCRATCH_PLACES = {
     "XDG_CACHE_HOME": "cache",
     "TRITON_CACHE_DIR": "triton",
     "TORCHINDUCTOR_CACHE_DIR": "inductor",
+    "VLLM_CACHE_ROOT": "vllm",
+    "FLASHINFER_WORKSPACE_BASE": "flashinfer",
 }
 _OTHERS_OWNED = frozenset(
     {

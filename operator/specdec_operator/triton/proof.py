@@ -11,6 +11,8 @@ import numpy as np
 from tritonclient.http.aio import InferenceServerClient, InferInput
 from tritonclient.utils import InferenceServerException, triton_to_np_dtype
 
+from specdec_operator.triton.generate import generate
+
 REVISION_PARAMETER = "specdec_revision"
 DRAFTED_OUTPUT = "total_draft_tokens"
 ACCEPTED_OUTPUT = "total_accepted_draft_tokens"
@@ -57,6 +59,7 @@ class ProofRequest:
         output: the output that must hold text.
         revision: what the served model's `specdec_revision` must be; any if empty.
         counted: further requests, for their counts of drafted and accepted tokens.
+        decoupled: whether the model may answer in pieces, so that only `generate` may ask it.
     """
 
     model: str
@@ -64,6 +67,7 @@ class ProofRequest:
     output: str
     revision: str = ""
     counted: tuple[tuple[Tensor, ...], ...] = ()
+    decoupled: bool = False
 
 
 class Outcome(StrEnum):
@@ -144,8 +148,8 @@ class TritonProver:
             stale = _stale_revision(await client.get_model_config(request.model), request)
             if stale:
                 return stale
-            proof = _answer(await client.infer(request.model, _inputs(request.tensors)), request)
-            return await _counted(client, request, proof)
+            ask = _Question(client, endpoint, request)
+            return await _counted(ask, _answer(await ask(request.tensors), request))
         except InferenceServerException as error:
             return _refused(request, error)
         except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
@@ -153,11 +157,27 @@ class TritonProver:
             return Proof(outcome=Outcome.WRONG_ANSWER, message=message)
 
 
-async def _counted(client: InferenceServerClient, request: ProofRequest, proof: Proof) -> Proof:
+@dataclass(frozen=True)
+class _Question:
+    """One request after another to one model, by the way that the model takes."""
+
+    client: InferenceServerClient
+    endpoint: Endpoint
+    request: ProofRequest
+
+    async def __call__(self, tensors: tuple[Tensor, ...]) -> Any:
+        """An answer with `as_numpy`."""
+        if self.request.decoupled:
+            body = {tensor.name: tensor.values[0] for tensor in tensors}
+            return await generate(self.endpoint.address(), self.request.model, body)
+        return await self.client.infer(self.request.model, _inputs(tensors))
+
+
+async def _counted(ask: _Question, proof: Proof) -> Proof:
     """The proof with the counts of all requests; None stays None where no answer counts."""
     drafted, accepted = proof.drafted, proof.accepted
-    for tensors in request.counted if proof.outcome is Outcome.SERVED else ():
-        result = await client.infer(request.model, _inputs(tensors))
+    for tensors in ask.request.counted if proof.outcome is Outcome.SERVED else ():
+        result = await ask(tensors)
         drafted = _sum(drafted, _count(result, DRAFTED_OUTPUT))
         accepted = _sum(accepted, _count(result, ACCEPTED_OUTPUT))
     return replace(proof, drafted=drafted, accepted=accepted)

@@ -26,6 +26,7 @@ def service(**changes: Any) -> dict[str, Any]:
         "annotations": {},
         "owner": {},
         "type": "ClusterIP",
+        "open_ai_port": None,
         "selector": {},
     }
     return Templates().fill("service.yaml.j2", **{**values, **changes})

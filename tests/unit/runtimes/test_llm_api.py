@@ -8,10 +8,13 @@ import yaml
 from specdec_operator.planning.admission import admit
 from specdec_operator.planning.plan import plan_serving
 from specdec_operator.runtimes.table import load_table
-from tests.unit.specs import BASELINE, CONFIGURATION, EAGLE3, facts_of, model, models_of, plan_of
+from testbed.runtime.simulator.llm_arguments import KnownKeys, parse_arguments
+from tests.unit.specs import BASELINE, CONFIGURATION, EAGLE3, TABLE, facts_of, model, models_of, plan_of
 
 if TYPE_CHECKING:
     from specdec_operator.runtimes.serving import ServingFiles
+
+SERVED = [(release.name, method) for release in TABLE.releases for method in release.methods("LLMAPI")]
 
 
 def files_of(spec: dict[str, Any] = EAGLE3, **changes: Any) -> ServingFiles:
@@ -21,6 +24,45 @@ def files_of(spec: dict[str, Any] = EAGLE3, **changes: Any) -> ServingFiles:
 def yaml_of(files: ServingFiles) -> dict[str, Any]:
     (template,) = files.templates
     document: dict[str, Any] = yaml.safe_load(template.files["1/model.yaml"])
+    return document
+
+
+def files_by_row(support: dict[str, Any], **row: Any) -> ServingFiles:
+    """The files of an EAGLE-3 pair on a release of its own."""
+    document = {
+        "name": "27.01",
+        "image": "registry.example.com/triton:1",
+        "tensorrtLLM": "1.3.0",
+        "LLMAPI": {"methods": ["Eagle3"], **support},
+        "source": "a test",
+        **row,
+    }
+    made = model(EAGLE3, runtime={"release": "27.01"})
+    resolution = admit(made, table=load_table([document]), configuration=CONFIGURATION)
+    return plan_serving(made.spec, resolution, facts=facts_of(made), models=models_of(model(EAGLE3))).files
+
+
+def counting_files() -> ServingFiles:
+    return files_by_row({}, perRequestAcceptance=True)
+
+
+def pair(method: str, release: str) -> dict[str, Any]:
+    spec = {
+        **BASELINE,
+        "speculation": {"method": method},
+        # An image of one's own: some stock images can't serve the LLM API.
+        "runtime": {"backend": "LLMAPI", "release": release, "image": {"reference": "registry.example.com/fixed:1"}},
+    }
+    return {**spec, "draft": EAGLE3["draft"]} if method in ("Eagle3", "DraftTarget") else spec
+
+
+def spelled(files: ServingFiles) -> dict[str, Any]:
+    """model.yaml as an image makes it that spells as its row says."""
+    (template,) = files.templates
+    text = template.files["1/model.yaml"]
+    for probe in template.probes:
+        text = text.replace(f"${{{probe.name}}}", probe.expected)
+    document: dict[str, Any] = yaml.safe_load(text)
     return document
 
 
@@ -54,10 +96,129 @@ def test_serving_options_reach_the_engine() -> None:
     )
 
 
-def test_the_target_is_split_over_its_gpus_and_never_in_a_pipeline() -> None:
+def test_limits_and_policies_are_the_declared_ones() -> None:
+    serving = {
+        "maxSequenceLength": 4096,
+        "maxBatchedTokens": 2048,
+        "chunkedContext": True,
+        "maxAttentionWindow": 1024,
+        "schedulerPolicy": "MaxUtilization",
+        "tokenizer": {"mode": "Slow"},
+        "kvCache": {"maxTokens": 5000, "hostMemory": "2Gi"},
+    }
+    document = yaml_of(files_of(serving=serving))
+
+    assert {key: document[key] for key in ("max_seq_len", "max_num_tokens", "enable_chunked_prefill")} == {
+        "max_seq_len": 4096,
+        "max_num_tokens": 2048,
+        "enable_chunked_prefill": True,
+    }
+    assert document["kv_cache_config"] == {
+        "enable_block_reuse": True,
+        "free_gpu_memory_fraction": 0.8,
+        "max_tokens": 5000,
+        "host_cache_size": 2 * 1024**3,
+        "max_attention_window": [1024],
+    }
+    assert document["scheduler_config"] == {"capacity_scheduler_policy": "MAX_UTILIZATION"}
+    assert document["tokenizer_mode"] == "slow"
+
+
+def test_what_is_not_declared_is_the_release_s_own() -> None:
+    assert not {"max_seq_len", "max_num_tokens", "enable_chunked_prefill", "tokenizer_mode"} & set(yaml_of(files_of()))
+
+
+@pytest.mark.parametrize(("release", "method"), SERVED)
+def test_every_release_knows_all_that_it_is_told(release: str, method: str) -> None:
+    serving = {
+        "maxSequenceLength": 4096,
+        "maxBatchedTokens": 2048,
+        "chunkedContext": True,
+        "maxAttentionWindow": 1024,
+        "tokenizer": {"mode": "Slow"},
+        "kvCache": {"maxTokens": 5000, "hostMemory": "2Gi"},
+    }
+    version = next(r.tensorrt_llm for r in TABLE.releases if r.name == release)
+    assert version is not None
+    for changes in ({}, {"serving": serving}):
+        read = parse_arguments(spelled(files_of(pair(method, release), **changes)), KnownKeys.read(version))
+        assert (read.speculation.method if read.speculation else "None") == {"Eagle3": "Eagle"}.get(method, method)
+
+
+@pytest.mark.parametrize("release", ["25.06", "26.02"])
+def test_a_draft_s_length_is_told_under_the_release_s_key(release: str) -> None:
+    for method in ("Eagle3", "DraftTarget", "NGram", "MTP"):
+        document = spelled(files_of(pair(method, release), speculation__maxDraftTokens=3))
+        version = next(r.tensorrt_llm for r in TABLE.releases if r.name == release)
+        assert version is not None
+
+        speculation = parse_arguments(document, KnownKeys.read(version)).speculation
+        assert speculation is not None
+        assert speculation.max_draft_len == 3
+
+
+def test_the_image_is_asked_how_it_spells_draft_and_target() -> None:
+    (template,) = files_of(pair("DraftTarget", "26.02")).templates
+    (probe,) = template.probes
+
+    assert "decoding_type: ${draft_target_decoding_type}" in template.files["1/model.yaml"]
+    assert (probe.name, probe.class_name) == ("draft_target_decoding_type", "DraftTargetDecodingConfig")
+    assert probe.expected == "DraftTarget"
+
+
+@pytest.mark.parametrize("method", ["Eagle3", "NGram", "MTP", "None"])
+def test_no_other_spelling_is_asked_for(method: str) -> None:
+    (template,) = files_of(pair(method, "26.02")).templates
+
+    assert template.probes == ()
+
+
+@pytest.mark.parametrize(("options", "longest"), [({}, None), ({"maxMatchingLength": 4}, 4)])
+def test_n_grams_are_looked_up_as_declared(options: dict[str, int], longest: int | None) -> None:
+    document = yaml_of(files_of(pair("NGram", "26.02"), speculation__nGram=options))
+
+    assert document["speculative_config"].get("max_matching_ngram_size") == longest
+
+
+def test_drafters_beside_the_target_s_engine_keep_the_scheduler_from_working_ahead() -> None:
+    methods = ("DraftTarget", "NGram", "Eagle3", "MTP", "None")
+    documents = {method: yaml_of(files_of(pair(method, "26.02"))) for method in methods}
+
+    assert {m: d["disable_overlap_scheduler"] for m, d in documents.items() if "disable_overlap_scheduler" in d} == {
+        "DraftTarget": True,
+        "NGram": True,
+    }
+
+
+def test_streaming_is_told_to_triton_and_to_the_model() -> None:
+    files = files_of(serving={"streaming": True})
+    (template,) = files.templates
+
+    assert template.fields["model_transaction_policy.decoupled"] is True
+    assert yaml_of(files)["triton_config"]["decoupled"] is True
+    assert files.decoupled
+
+
+def test_counts_are_asked_for_where_the_release_tells_true_ones() -> None:
+    silent, counting = files_of(), counting_files()
+
+    assert "sampling_param_return_perf_metrics" not in silent.generate_request
+    assert ("return_perf_metrics" in yaml_of(silent), silent.counted) == (False, ())
+    assert counting.generate_request["sampling_param_return_perf_metrics"] is True
+    assert yaml_of(counting)["return_perf_metrics"] is True
+    assert len(counting.counted) > 1
+
+
+def test_the_target_is_split_over_its_gpus() -> None:
     document = yaml_of(files_of(target__parallelism={"tensor": 4}))
 
     assert (document["tensor_parallel_size"], document["pipeline_parallel_size"]) == (4, 1)
+
+
+def test_the_baseline_may_be_split_in_stages() -> None:
+    document = yaml_of(files_of(BASELINE, target__parallelism={"tensor": 2, "pipeline": 2}))
+
+    assert (document["tensor_parallel_size"], document["pipeline_parallel_size"]) == (2, 2)
 
 
 def test_the_server_starts_without_mpi() -> None:
@@ -79,28 +240,16 @@ def test_clients_need_to_send_nothing_more() -> None:
 
 
 def test_spellings_come_from_the_release() -> None:
-    row = {
-        "name": "27.01",
-        "image": "registry.example.com/triton:1",
-        "tensorrtLLM": "1.3.0",
-        "LLMAPI": {
-            "methods": ["Eagle3"],
-            "eagle3DecodingType": "Eagle3",
-            "draftModelKey": "speculative_model",
-            "template": ["/elsewhere"],
-        },
-        "source": "a test",
-    }
-    made = model(EAGLE3, runtime={"release": "27.01"})
-    resolution = admit(made, table=load_table([row]), configuration=CONFIGURATION)
-    plan = plan_serving(made.spec, resolution, facts=facts_of(made), models=models_of(model(EAGLE3)))
+    files = files_by_row(
+        {"eagle3DecodingType": "Eagle3", "draftModelKey": "speculative_model", "template": ["/elsewhere"]}
+    )
 
-    assert yaml_of(plan.files)["speculative_config"] == {
+    assert yaml_of(files)["speculative_config"] == {
         "decoding_type": "Eagle3",
         "speculative_model": "/models/draft",
         "max_draft_len": 3,
     }
-    assert plan.files.templates[0].candidates == ("/elsewhere",)
+    assert files.templates[0].candidates == ("/elsewhere",)
 
 
 def test_the_mpi_that_the_llm_api_starts_itself_is_made_for_a_pod() -> None:

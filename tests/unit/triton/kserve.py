@@ -48,6 +48,7 @@ class KServe:
     revision: str | None = "r1"
     outputs: list[Output] = field(default_factory=lambda: [Output("text_output", "BYTES", ["Paris"])])
     error: tuple[int, str] | None = None
+    generated: Any = None
     ready_delay_seconds: float = 0.0
     answer_delay_seconds: float = 0.0
     requests: list[dict[str, Any]] = field(default_factory=list)
@@ -63,6 +64,7 @@ class KServe:
                 web.get("/v2/models/m/ready", self._model_ready),
                 web.get("/v2/models/m/config", self._config),
                 web.post("/v2/models/m/infer", self._infer),
+                web.post("/v2/models/m/generate", self._generate),
             ]
         )
         return application
@@ -94,6 +96,15 @@ class KServe:
             body=head + b"".join(data for _, data in described),
             headers={"Inference-Header-Content-Length": str(len(head)), "Content-Type": "application/octet-stream"},
         )
+
+    async def _generate(self, request: web.Request) -> web.Response:
+        self.requests.append(await request.json())
+        if self.error is not None:
+            return web.json_response({"error": self.error[1]}, status=self.error[0])
+        if self.generated is None:
+            values = {o.name: o.values[0] if len(o.values) == 1 else o.values for o in self.outputs}
+            return web.json_response({"model_name": "m", "model_version": "1", **values})
+        return web.json_response(self.generated)
 
 
 async def running() -> AsyncIterator[KServe]:

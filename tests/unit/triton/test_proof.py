@@ -24,6 +24,7 @@ REQUEST = ProofRequest(
     output="text_output",
     revision="r1",
 )
+DECOUPLED = replace(REQUEST, decoupled=True)
 
 
 async def prove(endpoint: Endpoint, prover: Prover | None = None) -> Proof:
@@ -140,6 +141,35 @@ async def test_a_refused_request_is_shown(server: KServe, status: int, outcome: 
     proof = await prove(server.endpoint)
 
     assert (proof.outcome, "the engine died" in proof.message) == (outcome, True)
+
+
+async def test_a_model_that_answers_in_pieces_is_asked_to_generate(server: KServe) -> None:
+    server.outputs += [Output("total_draft_tokens", "INT32", [12]), Output("total_accepted_draft_tokens", "INT32", [7])]
+    proof = await TritonProver().prove(server.endpoint, replace(DECOUPLED, counted=(REQUEST.tensors,)))
+
+    assert (proof.outcome, proof.text, proof.drafted, proof.accepted) == (Outcome.SERVED, "Paris", 24, 14)
+    assert server.requests == [{"text_input": "Hé", "max_tokens": 4, "stream": False}] * 2
+
+
+async def test_several_texts_of_one_answer_are_read_by_their_first(server: KServe) -> None:
+    server.outputs = [Output("text_output", "BYTES", ["Paris", "Rome"])]
+
+    assert (await TritonProver().prove(server.endpoint, DECOUPLED)).text == "Paris"
+
+
+@pytest.mark.parametrize(("status", "outcome"), [(500, Outcome.WRONG_ANSWER), (503, Outcome.NOT_READY)])
+async def test_a_refused_generation_is_shown(server: KServe, status: int, outcome: Outcome) -> None:
+    server.error = (status, "the engine died")
+    proof = await TritonProver().prove(server.endpoint, DECOUPLED)
+
+    assert (proof.outcome, "the engine died" in proof.message) == (outcome, True)
+
+
+@pytest.mark.parametrize("generated", [["Paris"], {"text_output": ""}, {"other": "Paris"}])
+async def test_a_generation_without_text_is_wrong(server: KServe, generated: object) -> None:
+    server.generated = generated
+
+    assert (await TritonProver().prove(server.endpoint, DECOUPLED)).outcome == Outcome.WRONG_ANSWER
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,103 @@
+"""How vLLM is told to speculate: `speculative_config` from 0.8.3 on, keys of their own before.
+
+The method is always named where it can be: vLLM guesses it from the draft's path otherwise, and ours tells nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from specdec_operator.runtimes.serving import MODEL_DIRECTORIES
+from specdec_operator.runtimes.vllm_arguments import is_first_engine
+
+if TYPE_CHECKING:
+    from specdec_operator.runtimes.serving import ServingRequest
+    from specdec_operator.runtimes.table import VllmSupport
+
+_METHODS = {"Eagle": "eagle", "Eagle3": "eagle3", "Medusa": "medusa", "DraftTarget": "draft_model", "NGram": "ngram"}
+_LOOKUP_TOKENS = 5
+_FLAT_EAGLE_DIRECTORY = "/models/eagle-draft"
+"""Flat keys name no method: a head is one by this part of its path."""
+_ONE_MTP = "0.11.0"
+"""From here on MTP has one name."""
+_MTP_NAMES = {
+    "MiMo": "mimo_mtp",
+    "Glm4Moe": "glm4_moe_mtp",
+    "Ernie4_5": "ernie_mtp",
+    "Qwen3Next": "qwen3_next_mtp",
+}
+_FLAT_KEYS = {
+    "model": "speculative_model",
+    "num_speculative_tokens": "num_speculative_tokens",
+    "draft_tensor_parallel_size": "speculative_draft_tensor_parallel_size",
+    "prompt_lookup_max": "ngram_prompt_lookup_max",
+    "prompt_lookup_min": "ngram_prompt_lookup_min",
+}
+
+
+def draft_directory(request: ServingRequest) -> str:
+    """Where the draft is mounted."""
+    support = request.release.vllm
+    is_flat = support is not None and support.configuration == "Flat"
+    return _FLAT_EAGLE_DIRECTORY if is_flat and request.method == "Eagle" else MODEL_DIRECTORIES["draft"]
+
+
+def speculation(request: ServingRequest, support: VllmSupport) -> dict[str, Any]:
+    """The engine arguments that make vLLM speculate; none for the baseline.
+
+    Raises:
+        ValueError: vLLM has no such method; resolution refuses that before.
+    """
+    if request.method == "None":
+        return {}
+    config = _config(request, support)
+    if support.configuration == "Nested":
+        return {"speculative_config": config}
+    return _flat(config)
+
+
+def _config(request: ServingRequest, support: VllmSupport) -> dict[str, Any]:
+    length = {"num_speculative_tokens": request.draft_tokens}
+    if request.method == "MTP":
+        return {"method": _mtp(request, support), **length}
+    if request.method not in _METHODS:
+        raise ValueError(f"vLLM has no method {request.method}")
+    named = {"method": _METHODS[request.method]}
+    if request.method == "NGram":
+        return {**named, **length, **_lookup(request, support)}
+    return {**named, "model": draft_directory(request), **length, **_draft_split(request, support)}
+
+
+def _mtp(request: ServingRequest, support: VllmSupport) -> str:
+    if support.at_least(_ONE_MTP):
+        return "mtp"
+    names = (name for family, name in _MTP_NAMES.items() if request.target_architecture.startswith(family))
+    return next(names, "deepseek_mtp")
+
+
+def _lookup(request: ServingRequest, support: VllmSupport) -> dict[str, int]:
+    options = request.speculation.n_gram
+    longest = options.max_matching_length if options else None
+    shortest = options.min_matching_length if options else None
+    # vLLM's own rules for what is left out, written out: flat keys know no default of the longest.
+    usual = 1 if support.configuration == "Flat" else longest or _LOOKUP_TOKENS
+    return {
+        "prompt_lookup_max": longest or shortest or _LOOKUP_TOKENS,
+        "prompt_lookup_min": shortest or usual,
+    }
+
+
+def _draft_split(request: ServingRequest, support: VllmSupport) -> dict[str, int]:
+    """A draft's tensor parallelism: 1 or the target's; the newer engine splits a draft model as its target."""
+    if request.method == "DraftTarget":
+        declared = request.draft_parallelism.tensor if request.draft_parallelism else 1
+        own = declared if is_first_engine(request, support) else request.target_parallelism.tensor
+        return {"draft_tensor_parallel_size": own}
+    # The first engine refuses to split a head; the newer one splits it as its target, unasked.
+    return {"draft_tensor_parallel_size": 1} if is_first_engine(request, support) else {}
+
+
+def _flat(config: dict[str, Any]) -> dict[str, Any]:
+    if config["method"] == "ngram":
+        config = {"model": "[ngram]", **config}
+    return {_FLAT_KEYS[key]: value for key, value in config.items() if key in _FLAT_KEYS}
