@@ -31,6 +31,7 @@ KINDS = frozenset(
     {"Assembly", "ConfigMap", "ControllerRevision", "Deployment", "Engine", "Job", "Model", "ModelArtifact"}
     | {"Service", "SpeculativeModel"}
 )
+DRAFT_KINDS = frozenset({"Eagle3Head", "EagleHead", "MedusaHeads", "ReDrafterHead"})
 METHODS_AND_BACKENDS = frozenset({*METHODS, "TensorRTEngine"})
 ARCHITECTURES = frozenset({"LlamaForCausalLM", "MistralForCausalLM"})
 EVENTS = frozenset({"Acquire", "Normal", "Reconcile", "Warning"})
@@ -57,7 +58,7 @@ HUB_ERRORS = frozenset(
     | {"Timeout", "TimeoutException", "TransportError"}
 )
 OTHERS = frozenset(
-    {"Literal", "Document", "DocumentType", "InputType"}  # names of type variables
+    {"Literal", "Document", "DocumentType", "InputType"}  # names of types
     | {"Ei", "Gi", "KiB", "Ki", "Mi", "MiB", "Pi", "Ti"}  # units
     | {"Unreachable"}  # an outcome of the proof; its condition's reason is ProofUnreachable
 )
@@ -65,7 +66,18 @@ OPTIONS = frozenset(
     {"Auto", "Disabled", "Fast", "GuaranteedNoEvict"}  # values of spec fields
     | {"Leader", "Orchestrator", "Single", "SpawningOrchestrator"}  # how a pod's processes find each other
 )
-NOT_REASONS = OPTIONS | CONDITIONS | KINDS | METHODS_AND_BACKENDS | ARCHITECTURES | EVENTS | KUBERNETES | HUB_ERRORS | OTHERS
+NOT_REASONS = (
+    OPTIONS
+    | CONDITIONS
+    | KINDS
+    | DRAFT_KINDS
+    | METHODS_AND_BACKENDS
+    | ARCHITECTURES
+    | EVENTS
+    | KUBERNETES
+    | HUB_ERRORS
+    | OTHERS
+)
 """Words of the rooms that look like reasons and are none."""
 
 

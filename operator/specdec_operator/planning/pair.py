@@ -1,8 +1,7 @@
 """The pair check: do a target and its draft fit, by what their files say of themselves.
 
-Pure, and run before anything asks for a GPU. What it compares and why: equal vocabularies are compared by content
-(sorted vocabulary, added tokens, merges), since chat templates differ in equal tokenizers; vocabulary sizes must be
-equal exactly, since padded sizes differ within one family (TensorRT-LLM issue 2789).
+Pure, and run before anything asks for a GPU. What a method needs of both models is in `pair_heads` and `pair_models`,
+what a backend needs besides in `pair_backends`, and what is publicly known of names in `known_pairs`.
 """
 
 from __future__ import annotations
@@ -10,11 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from specdec_operator.planning.pair_backends import backend_refusals
+from specdec_operator.planning.pair_heads import head_refusals, head_verdict
+from specdec_operator.planning.pair_kinds import KINDS, WORDS, kind_of, kind_refusals
+from specdec_operator.planning.pair_models import model_refusals, model_words
 from specdec_operator.planning.refusal import Refusal, Refused
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
-    from specdec_operator.api.v1alpha1.speculation import Method
+    from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
+    from specdec_operator.planning.resolution import Resolution
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,107 +29,62 @@ class Verdict:
 
     Attributes:
         reason: Verified, ShapeCompatibleUnverified or NoDraft.
-        message: What was compared, and what could not be.
+        message: What was compared, what could not be, and what to be aware of.
     """
 
     reason: str
     message: str
 
 
-def check_pair(method: Method, target: ModelFacts, draft: ModelFacts | None) -> Verdict:
-    """Compare both models' facts for a method.
+def check_pair(spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[str, ModelFacts]) -> Verdict:
+    """Compare both models' facts for a spec's method, backend and release.
+
+    Args:
+        facts: Facts per role.
 
     Raises:
         Refused: The pair can't work, with everything that does not fit.
     """
-    if _is_head(target):
+    target, draft = facts["target"], facts.get("draft")
+    if kind_of(target) != "Model":
         raise Refused((_head_as_target(target),))
-    if draft is None:
-        return Verdict(reason="NoDraft", message="the baseline has no draft")
-    refusals = _head_refusals(target, draft) if method == "Eagle3" else _draft_refusals(target, draft)
+    refusals = backend_refusals(spec, resolution, facts)
+    if draft is not None:
+        wrong_kind = kind_refusals(spec.speculation.method, draft)
+        refusals = wrong_kind or [*_draft_refusals(spec, resolution, target=target, draft=draft), *refusals]
     if refusals:
         raise Refused(tuple(refusals))
-    if method == "Eagle3":
-        return Verdict(
-            reason="ShapeCompatibleUnverified",
-            message=f"head and target share hidden size {target.hidden_size} and vocabulary {target.vocabulary_size}; "
-            "a head's files do not say which target it was trained for",
-        )
-    return Verdict(
-        reason="Verified",
-        message=f"both tokenizers are equal, vocabulary {target.vocabulary_size}",
-    )
+    return _verdict(spec, target, draft)
 
 
-def _is_head(facts: ModelFacts) -> bool:
-    return "eagle" in facts.architecture.lower()
+def _draft_refusals(
+    spec: SpeculativeModelSpec, resolution: Resolution, *, target: ModelFacts, draft: ModelFacts
+) -> list[Refusal]:
+    if KINDS.get(spec.speculation.method) == "Model":
+        return model_refusals(target, draft)
+    return head_refusals(spec, resolution, target=target, head=draft)
+
+
+def _verdict(spec: SpeculativeModelSpec, target: ModelFacts, draft: ModelFacts | None) -> Verdict:
+    if draft is None:
+        return Verdict(reason="NoDraft", message=_without_draft(spec, target))
+    if KINDS.get(spec.speculation.method) == "Model":
+        return Verdict(reason="Verified", message=model_words(spec, target=target, draft=draft))
+    reason, message = head_verdict(spec, target=target, head=draft)
+    return Verdict(reason=reason, message=message)
+
+
+def _without_draft(spec: SpeculativeModelSpec, target: ModelFacts) -> str:
+    if spec.speculation.method == "None":
+        return "the baseline has no draft"
+    if spec.speculation.method == "MTP":
+        return f"the target's own next-token layers ({target.next_token_layers}) draft"
+    return f"{spec.speculation.method} drafts without a model of its own"
 
 
 def _head_as_target(target: ModelFacts) -> Refusal:
     return Refusal(
         reason="NotATarget",
         path="spec.target.source",
-        message=f"{target.architecture} is a draft head, not a model that answers: swap target and draft",
+        message=f"{target.architecture} is {WORDS[kind_of(target)]}, not a model that answers: swap target and draft",
     )
-
-
-def _head_refusals(target: ModelFacts, head: ModelFacts) -> list[Refusal]:
-    if "eagle3" not in head.architecture.lower():
-        return [
-            Refusal(
-                reason="NotAnEagle3Head",
-                path="spec.draft.source",
-                message=f"{head.architecture} is no EAGLE-3 head: name one made for the target, or use the method "
-                "DraftTarget for a whole draft model",
-            )
-        ]
-    refusals = []
-    if head.hidden_size != target.hidden_size:
-        refusals.append(_mismatch("HiddenSizeMismatch", "hidden size", head.hidden_size, target.hidden_size))
-    if head.vocabulary_size != target.vocabulary_size:
-        refusals.append(_mismatch("VocabularyMismatch", "vocabulary", head.vocabulary_size, target.vocabulary_size))
-    return refusals
-
-
-def _draft_refusals(target: ModelFacts, draft: ModelFacts) -> list[Refusal]:
-    if _is_head(draft):
-        return [
-            Refusal(
-                reason="NotADraftModel",
-                path="spec.draft.source",
-                message=f"{draft.architecture} is a head, not a whole model: use the method Eagle3, or name a draft "
-                "model",
-            )
-        ]
-    refusals = []
-    if draft.vocabulary_size != target.vocabulary_size:
-        refusals.append(_mismatch("VocabularyMismatch", "vocabulary", draft.vocabulary_size, target.vocabulary_size))
-    if draft.tokenizer_digest != target.tokenizer_digest or not target.tokenizer_digest:
-        refusals.append(_tokenizer(target, draft))
-    if draft.bos_token_id != target.bos_token_id or set(draft.eos_token_ids) != set(target.eos_token_ids):
-        refusals.append(
-            _mismatch(
-                "TokenizerMismatch",
-                "bos and eos tokens",
-                (draft.bos_token_id, draft.eos_token_ids),
-                (target.bos_token_id, target.eos_token_ids),
-            )
-        )
-    return refusals
-
-
-def _mismatch(reason: str, what: str, draft: object, target: object) -> Refusal:
-    return Refusal(
-        reason=reason,
-        path="spec.draft.source",
-        message=f"the draft's {what} {draft} differs from the target's {target}: name a draft made for this target",
-    )
-
-
-def _tokenizer(target: ModelFacts, draft: ModelFacts) -> Refusal:
-    missing = [role for role, facts in (("target", target), ("draft", draft)) if not facts.tokenizer_digest]
-    if missing:
-        text = f"no tokenizer was found with the {' and the '.join(missing)}: add tokenizer.json or tokenizer.model"
-    else:
-        text = "draft and target turn text into different tokens: name a draft with the target's tokenizer"
-    return Refusal(reason="TokenizerMismatch", path="spec.draft.source", message=text)

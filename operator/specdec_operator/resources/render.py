@@ -103,7 +103,7 @@ class Renderer:
         objects: list[JsonObject],
     ) -> Rendering:
         facts = {request.role: known.models[request.role] for request in models}
-        check_pair(model.spec.speculation.method, facts["target"], facts.get("draft"))
+        check_pair(model.spec, resolution, facts)
         places = {request.role: request.yields for request in models if request.yields}
         engines = plan_engines(model.spec, resolution, facts=facts, models=places)
         missing = _missing_commits(models, known) if engines else ()

@@ -11,7 +11,7 @@ from specdec_operator.planning.admission import admit
 from specdec_operator.planning.pair import check_pair
 from specdec_operator.planning.plan import ServingPlan
 from specdec_operator.planning.refusal import Refused
-from tests.unit.specs import CONFIGURATION, TABLE, engines_of, model, plan_of
+from tests.unit.specs import CONFIGURATION, TABLE, engines_of, model, plan_of, resolution_of
 from tests.unit.strategies import is_taken, model_facts, served_specs, specs
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def planned(spec: Json, target: ModelFacts, draft: ModelFacts) -> ServingPlan | 
     known = {"target": target, "draft": draft} if made.spec.draft else {"target": target}
     try:
         admit(made, table=TABLE, configuration=CONFIGURATION)
-        check_pair(made.spec.speculation.method, target, known.get("draft"))
+        check_pair(made.spec, resolution_of(made), known)
         engines_of(made, known)
         return plan_of(made, known)
     except Refused as refused:
