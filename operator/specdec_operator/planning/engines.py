@@ -21,7 +21,7 @@ from specdec_operator.planning.engine_rules import architecture_refusals, is_pre
 from specdec_operator.planning.keys import content_key, short
 from specdec_operator.planning.refusal import Refused
 from specdec_operator.pod.inputs import InspectEngineInput
-from specdec_operator.runtimes.build_steps import build_steps
+from specdec_operator.runtimes.build_steps import PROOF, build_steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -90,7 +90,7 @@ def _built(
         {
             "inputs": {name: fact.commit or fact.content_digest for name, fact in inputs.items()},
             "calibration": calibration.model_dump() if calibration else None,
-            "steps": [step.model_dump() for step in steps],
+            "steps": [step.model_dump() for step in steps if step.name != PROOF],
             # It decides the TensorRT and the quantizer that come with it.
             "tensorrtLLM": resolution.release.tensorrt_llm,
             "image": spec.runtime.image.reference if spec.runtime.image else "",

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from specdec_operator.pod.scratch import own_scratch, remove_scratch
 from specdec_operator.pod.store import probe, publish, published, require_free, store_errors
 from specdec_operator.pod.tensorrt_llm_version import require_tensorrt_llm
 
+_PROOF = "prove"
 _STEPS_WITH_CHANGING_FLAGS = frozenset({"convert", "convert-drafter", "quantize", "build"})
 
 
@@ -58,7 +59,7 @@ def _build(given: BuildInput, store: Path, target: Path) -> dict[str, Any]:
             "checkpoint": str(checkpoint),
             "engine": str(engine),
         }
-        commands = [(step, resolve(step.argv, places)) for step in given.steps]
+        commands = list(_commands(given.steps, places))
         for step, argv in commands:
             _require_known_flags(step, argv)
         for step, argv in commands:
@@ -75,6 +76,16 @@ def _build(given: BuildInput, store: Path, target: Path) -> dict[str, Any]:
         return _result(manifest, given, reused=False)
     finally:
         remove_scratch(scratch)
+
+
+def _commands(steps: Sequence[BuildStep], places: Mapping[str, str]) -> Iterator[tuple[BuildStep, list[str]]]:
+    for step in steps:
+        try:
+            yield step, resolve(step.argv, places)
+        except ProgramFailure as failure:
+            if step.name != _PROOF:
+                raise
+            print(f"step {step.name} is left out: {failure.message}", flush=True)
 
 
 def _require_known_flags(step: BuildStep, argv: Sequence[str]) -> None:

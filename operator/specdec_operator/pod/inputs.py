@@ -42,7 +42,7 @@ class BuildStep(Document):
     """One command of an engine build.
 
     Attributes:
-        name: convert, quantize, convert-drafter or build.
+        name: convert, quantize, convert-drafter, build or prove.
         argv: the command; `{model}`, `{head}`, `{calibration}`, `{base}`, `{checkpoint}` and `{engine}` stand for
             directories. The first two elements may be candidates separated by `|`, of which the first that exists is
             taken.

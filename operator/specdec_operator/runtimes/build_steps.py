@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from specdec_operator.runtimes.engine_builds import Family
     from specdec_operator.runtimes.release import EngineSupport
 
+PROOF = "prove"
+"""The name of the step that asks a built engine for tokens: it decides nothing of the engine's content."""
+_PROOF_PROMPT = "Once upon"
+_PROOF_TOKENS = 8
+_PROOF_ROOM = 32
+
 
 @dataclass(frozen=True, kw_only=True)
 class EagleShape:
@@ -80,12 +86,14 @@ class EngineRecipe:
 
 
 def build_steps(recipe: EngineRecipe, support: EngineSupport) -> tuple[BuildStep, ...]:
-    """The commands of one engine, in order.
+    """The commands of one engine, in order; the last one asks the engine for a few tokens, where one GPU can.
 
     Args:
         support: Where the release's image keeps its converters.
     """
-    return (*_checkpoint_steps(recipe, support), BuildStep(name="build", argv=_build(recipe)))
+    build = BuildStep(name="build", argv=_build(recipe))
+    proof = (BuildStep(name=PROOF, argv=_prove(support)),) if _is_provable(recipe) else ()
+    return (*_checkpoint_steps(recipe, support), build, *proof)
 
 
 def quantizes(recipe: EngineRecipe) -> bool:
@@ -192,6 +200,20 @@ def _build(recipe: EngineRecipe) -> list[str]:
         *("--kv_cache_type", "paged", *_attention(recipe)),
         *_speculation(recipe),
         *_extra(recipe),
+    ]
+
+
+def _is_provable(recipe: EngineRecipe) -> bool:
+    room = min(recipe.sequence_length - recipe.draft_tokens, recipe.input_length)
+    one_rank = recipe.tensor * recipe.pipeline == 1
+    return engine_builds().methods[recipe.method].provable and one_rank and room >= _PROOF_ROOM
+
+
+def _prove(support: EngineSupport) -> list[str]:
+    return [
+        *_script("run", support),
+        *("--engine_dir", "{engine}", "--tokenizer_dir", "{model}"),
+        *("--max_output_len", str(_PROOF_TOKENS), "--input_text", _PROOF_PROMPT),
     ]
 
 

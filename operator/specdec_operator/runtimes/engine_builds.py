@@ -6,12 +6,12 @@ import functools
 from importlib import resources
 from typing import Annotated
 
-import yaml
 from pydantic import Field
 
 from specdec_operator.api.model import ApiModel
 from specdec_operator.api.v1alpha1.quantization import QuantizationFormat
 from specdec_operator.api.v1alpha1.speculation import Method
+from specdec_operator.api.yaml_text import read_yaml
 from specdec_operator.runtimes.gpus import Capability, capability
 
 CapabilityText = Annotated[str, Field(pattern=r"^[0-9]+\.[0-9]+$")]
@@ -62,6 +62,8 @@ class MethodBuild(ApiModel):
 
     mode: str
     """The speculative decoding mode."""
+    provable: bool = False
+    """Whether the image's run script takes its engines without options of the method."""
     minimum_compute_capability: CapabilityText | None = None
     """The oldest GPUs that run it."""
     formats: list[QuantizationFormat] | None = None
@@ -116,4 +118,4 @@ class EngineBuilds(ApiModel):
 def engine_builds() -> EngineBuilds:
     """The data that ships with the operator."""
     text = resources.files("specdec_operator.runtimes").joinpath("engine_builds.yaml").read_text(encoding="utf-8")
-    return EngineBuilds.model_validate(yaml.safe_load(text))
+    return EngineBuilds.model_validate(read_yaml(text))

@@ -191,6 +191,57 @@ def test_a_flag_that_is_part_of_a_longer_one_is_unknown(given: BuildInput, conta
     assert failure(changed(given, steps=(step, BUILD))).reason == "UnknownBuildArgument"
 
 
+def test_flags_are_judged_before_the_first_step_runs(given: BuildInput, container: Image) -> None:
+    program = container.program("convert_checkpoint.py", f"{HELP}; echo ran >> $(dirname $0)/ran")
+    step = convert("--output_dir", "{checkpoint}", program=str(program))
+    late = BuildStep(name="build", argv=(*BUILD.argv, "--new_option", "enable"))
+    failed = failure(changed(given, steps=(step, late)))
+
+    assert failed.message == (
+        "step build: the image's trtllm-build doesn't know --new_option; declare the release that the image really is, "
+        "in spec.runtime.release, or remove the option from spec.engine.extraBuildArguments"
+    )
+    assert not (container.directory / "ran").exists()
+
+
+def test_a_head_is_read_beside_its_model(given: BuildInput, container: Image, tmp_path: Path) -> None:
+    program = container.program("convert_checkpoint.py", f"{HELP}; ls $2 > $(dirname $0)/head")
+    head = write_model(tmp_path / "head")
+    step = BuildStep(name="convert", argv=(str(program), "--model_dir", "{head}", "--output_dir", "{checkpoint}"))
+    build(changed(given, head=str(head), steps=(step, BUILD)))
+
+    assert "model.safetensors" in (container.directory / "head").read_text()
+
+
+def test_a_head_that_is_not_there_is_named(given: BuildInput) -> None:
+    failed = failure(changed(given, head="/nowhere"))
+
+    assert (failed.reason, "/nowhere" in failed.message) == ("NotAModel", True)
+
+
+def test_checkpoints_of_two_steps_lie_apart(given: BuildInput, container: Image) -> None:
+    program = container.program("convert_checkpoint.py", f"{HELP}; echo $4 >> $(dirname $0)/places")
+    steps = tuple(convert("--output_dir", place, program=str(program)) for place in ("{base}", "{checkpoint}"))
+    build(changed(given, steps=(*steps, BUILD)))
+    base, checkpoint = (container.directory / "places").read_text().split()
+
+    assert (base.rpartition("/")[2], checkpoint.rpartition("/")[2]) == ("base", "checkpoint")
+
+
+def test_an_engine_that_gives_no_tokens_is_not_published(given: BuildInput, container: Image, tmp_path: Path) -> None:
+    program = container.program("run.py", "echo 'bad engine'; exit 1")
+    failed = failure(changed(given, steps=(BUILD, BuildStep(name="prove", argv=(str(program), "{engine}")))))
+
+    assert failed.message == "step prove ended with exit code 1. Its last lines: bad engine"
+    assert not (tmp_path / "store/engines/key").exists()
+
+
+def test_an_image_without_a_run_script_proves_nothing(given: BuildInput) -> None:
+    prove = BuildStep(name="prove", argv=("/gone/run.py", "{engine}"))
+
+    assert build(changed(given, steps=(BUILD, prove)))["reused"] is False
+
+
 def test_a_program_that_is_not_in_the_image_is_named(given: BuildInput) -> None:
     failed = failure(changed(given, steps=(convert(program="/gone/a.py|/gone/b.py"),)))
 

@@ -84,7 +84,7 @@ class BuildStep(ApiModel):
     """One command of an engine build."""
 
     name: Annotated[str, Field(min_length=1, max_length=32, pattern=patterns.STEP_NAME.expression)]
-    """convert, quantize, convert-drafter or build."""
+    """convert, quantize, convert-drafter, build or prove."""
     argv: Annotated[list[Annotated[str, Field(max_length=1024)]], Field(min_length=1, max_length=128)]
     """The command. `{model}`, `{head}`, `{calibration}`, `{base}`, `{checkpoint}` and `{engine}` stand for directories;
     the first two elements may be lists of candidates separated by `|`, of which the first that exists is taken."""
