@@ -30,15 +30,16 @@ check: .venv/.made ## Lint, types, import rules, generated files.
 	@echo "check: ruff"; $(check)/ruff check --quiet . && $(check)/ruff format --check --quiet .
 	@echo "check: mypy"; $(check)/mypy
 	@echo "check: import rules"; $(check)/lint-imports --no-cache | tail -n 3
-	@echo "check: generated files"; $(python) -m specdec_operator.api.generate --check
+	@echo "check: generated files"; $(python) -m specdec_operator.api.generate --check; $(python) -m specdec_operator.runtimes.generate --check
 
 .PHONY: unit
 unit: .venv/.made ## Unit tests alone (seconds).
 	@$(python) -m pytest tests/unit
 
 .PHONY: generate
-generate: .venv/.made ## Write the CRDs and the field reference from the models.
+generate: .venv/.made ## Write the CRDs and the field reference from the models, and docs/capabilities.md from the table.
 	@$(python) -m specdec_operator.api.generate
+	@$(python) -m specdec_operator.runtimes.generate
 
 .PHONY: golden
 golden: .venv/.made ## Write the golden manifests of the examples; review the difference.

@@ -91,7 +91,7 @@ def _lack(method: Method, backend: Backend, release: Release) -> str:
 
 def _no_backend(method: Method, backend: Backend, release: Release, table: CapabilityTable) -> Refusal:
     words = table.words.of_backend(backend)
-    use = f"use {table.serving(backend, method)}{_others(method, backend, release, table)}"
+    use = f"use release {table.advisable(backend, method)}{_others(method, backend, release, table)}"
     if not release.has_image_for(backend):
         message = f"no stock image of {release.name} holds {words.runtime}: {words.without_image}; {use}, {_OWN_ROW}"
         return Refusal(reason="NoSuchImage", path=_RELEASE, message=message)
@@ -104,7 +104,7 @@ def _no_backend(method: Method, backend: Backend, release: Release, table: Capab
 def _others(method: Method, backend: Backend, release: Release, table: CapabilityTable) -> str:
     """Backends that serve the same method in the same release."""
     others = [words.backend for words in table.words.backends if method in release.methods(words.backend)]
-    return "".join(f", {other} in {release.name}" for other in others if other != backend)
+    return "".join(f", or {other} in {release.name}" for other in others if other != backend)
 
 
 def _no_method(method: Method, backend: Backend, release: Release, table: CapabilityTable) -> Refusal:
@@ -113,7 +113,7 @@ def _no_method(method: Method, backend: Backend, release: Release, table: Capabi
     why = pair.why_not(version)
     message = (
         f"{release.name} ({table.words.of_backend(backend).runtime} {version}) does not serve {method} on {backend}"
-        f"{f': {why}' if why else ''}; use {table.serving(backend, method)}"
+        f"{f': {why}' if why else ''}; use release {table.advisable(backend, method)}"
         f"{_instead(method, backend, table, joint=', or ')}"
     )
     return Refusal(reason="MethodNotInRelease", path=_RELEASE, message=message)
@@ -124,6 +124,6 @@ def _instead(method: Method, backend: Backend, table: CapabilityTable, *, joint:
     said = [
         f"{other.method} on {other.backend}{f' {other.how}' if other.how else ''} ({spans})"
         for other in table.words.of(method, backend).instead
-        if (spans := table.serving(other.backend, other.method))
+        if (spans := table.advisable(other.backend, other.method))
     ]
     return f"{joint}{', or '.join(said)}" if said else ""

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-import yaml
 from pydantic import ValidationError
 
+from specdec_operator.api.yaml_text import read_yaml
 from specdec_operator.runtimes.methods import MethodWords, load_methods
 from specdec_operator.runtimes.release import (
     Defect,
@@ -83,6 +83,11 @@ class CapabilityTable:
             previous = holds(release)
         return ", ".join(span[0] if len(span) == 1 else f"{span[0]} to {span[-1]}" for span in spans)
 
+    def advisable(self, backend: Backend, method: Method) -> str:
+        """The releases to use for the method on the backend, in words: those without a known blocking defect."""
+        whole = self.spans(lambda r: method in r.methods(backend) and r.blocking_defect(backend, method) is None)
+        return whole or self.serving(backend, method)
+
     def serving(self, backend: Backend, method: Method) -> str:
         """The releases that serve the method on the backend, in words."""
         return self.spans(lambda release: method in release.methods(backend))
@@ -96,7 +101,7 @@ def load_table(extra: Sequence[Mapping[str, Any]] = ()) -> CapabilityTable:
     """
     text = resources.files("specdec_operator.runtimes").joinpath("releases.yaml").read_text(encoding="utf-8")
     rows: dict[str, Mapping[str, Any]] = {}
-    for document in [*yaml.safe_load(text)["releases"], *extra]:
+    for document in [*read_yaml(text)["releases"], *extra]:
         row = _inherited(document, rows)
         rows[str(row.get("name", "?"))] = row
     releases = [_release(row) for row in rows.values()]

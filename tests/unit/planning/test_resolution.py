@@ -138,7 +138,7 @@ def test_a_method_that_the_release_lacks_is_refused_with_those_that_have_it() ->
     table = load_table([{**_row(), "name": "27.01", "LLMAPI": {"methods": ["None"]}}])
 
     with pytest.raises(
-        Refused, match=r"27\.01 \(TensorRT-LLM 1\.3\.0\) does not serve Eagle3 on LLMAPI; use 25\.06 to 26\.07"
+        Refused, match=r"27\.01 \(TensorRT-LLM 1\.3\.0\) does not serve Eagle3 on LLMAPI; use release 25\.06 to 26\.02"
     ):
         resolved(EAGLE3, table=table, runtime={"release": "27.01"})
 
@@ -177,6 +177,39 @@ def test_the_store_is_a_claim(storage: dict[str, Any], claim: str) -> None:
 
 def test_everything_that_is_missing_is_said_at_once() -> None:
     assert reasons(BASELINE_ENGINE, placement=None, storage=None) == ["GpuProductRequired", "StorageRequired"]
+
+
+def test_the_reason_of_a_pin_tells_what_is_inside_and_what_was_passed_over() -> None:
+    (pin,) = resolved(EAGLE3).pins
+
+    assert pin.reason == (
+        "the newest release that serves Eagle3 on LLMAPI without a known blocking defect (TensorRT-LLM 1.1.0); passed "
+        "over: 26.03 (openai-package-too-old), 26.04 (openai-package-too-old), 26.05 (openai-package-too-old), 26.06 "
+        "(openai-package-too-old), 26.07 (openai-package-too-old), 26.08 (no image)"
+    )
+
+
+def test_the_image_is_the_backend_s_own() -> None:
+    resolution = resolved(BASELINE, runtime={"backend": "VLLM"})
+
+    assert (resolution.release.name, resolution.image.reference) == (
+        "26.08",
+        "nvcr.io/nvidia/tritonserver:26.08-vllm-python-py3",
+    )
+
+
+def test_an_unknown_default_of_the_operator_is_refused() -> None:
+    configuration = OperatorConfiguration.model_validate({"defaultReleases": {"VLLM": "99.01"}})
+
+    assert reasons(BASELINE, configuration=configuration, runtime={"backend": "VLLM"}) == ["ReleaseUnknown"]
+
+
+def test_a_method_that_only_defective_releases_serve_has_no_default() -> None:
+    defect = {"id": "broken", "backends": ["LLMAPI"], "remedy": "take another"}
+    table = CapabilityTable(load_table([{**_row(), "name": "27.01", "defects": [defect]}]).releases[-1:])
+
+    with pytest.raises(Refused, match=r"every release that serves Eagle3 on LLMAPI \(27\.01\) is a stand-in or has"):
+        resolved(EAGLE3, table=table)
 
 
 @pytest.mark.parametrize(("spec", "tokens"), [(EAGLE3, 3), (BASELINE, 0)])
