@@ -1,4 +1,4 @@
-"""Command line of the simulator image's build: `python -m testbed.runtime build --output FILE`."""
+"""Command line of the simulator images' build: `python -m testbed.runtime build --output FILE`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from testbed.runtime.errors import ImageBuildError
 
 
 def main(arguments: list[str]) -> int:
-    """Build the image; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m testbed.runtime", description="The simulator image.")
+    """Build the images; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m testbed.runtime", description="The simulator images.")
     commands = parser.add_subparsers(dest="command", required=True)
-    build = commands.add_parser("build", help="build the image as an OCI archive")
+    build = commands.add_parser("build", help="build the images as one OCI archive")
     build.add_argument("--output", type=Path, help="copy the archive here; without it, only its place is printed")
     chosen = parser.parse_args(arguments)
     try:
@@ -25,7 +25,8 @@ def main(arguments: list[str]) -> int:
         return 1
     if chosen.output:
         copy_archive(image, chosen.output)
-    print(f"{image.reference} {image.digest} {chosen.output or image.archive}")
+    for reference, digest in image.digests.items():
+        print(f"{reference} {digest} {chosen.output or image.archive}")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Builds the simulator image: the real tritonserver, laid out as NVIDIA's images are, with stand-in backends."""
+"""Builds the simulator images: the real tritonserver, laid out as NVIDIA's, with stand-in backends."""
 
 from __future__ import annotations
 
@@ -9,67 +9,45 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from testbed.runtime import base_layers
+from testbed.runtime.image_config import PLAYED, Flavour, PlayedRelease, played
 from testbed.runtime.layer_tar import LayerFile, content_key, files_under, write_layer
-from testbed.runtime.oci import ImageConfig, write_image
-from testbed.runtime.simulator.release import (
-    IMAGE_REFERENCE,
-    TENSORRT_LLM_VERSION,
-    TRITON_RELEASE,
-    TRITON_SERVER_VERSION,
-)
+from testbed.runtime.oci import write_images
+from testbed.runtime.simulator.release import IMAGE_REFERENCE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 _RUNTIME = Path(__file__).parent
 _SIMULATOR_ROOT = "opt/specdec-simulator/"
-_CONFIG = ImageConfig(
-    reference=IMAGE_REFERENCE,
-    entrypoint=("/opt/nvidia/nvidia_entrypoint.sh",),
-    working_directory="/opt/tritonserver",
-    environment=(
-        ("PATH", "/opt/tritonserver/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
-        ("LD_LIBRARY_PATH", "/opt/tritonserver/lib"),
-        ("NVIDIA_TRITON_SERVER_VERSION", TRITON_RELEASE),
-        ("TRITON_SERVER_VERSION", TRITON_SERVER_VERSION),
-        ("TRITON_SERVER_USER", "triton-server"),
-        ("TRITON_SERVER_GPU_ENABLED", "1"),
-        ("NVIDIA_VISIBLE_DEVICES", "all"),
-        ("NVIDIA_DRIVER_CAPABILITIES", "compute,utility"),
-        ("TRT_LLM_VER", TENSORRT_LLM_VERSION),
-        ("PYTHONDONTWRITEBYTECODE", "1"),
-        ("OMP_NUM_THREADS", "1"),
-        ("OPENBLAS_NUM_THREADS", "1"),
-        ("SIMULATOR_GPUS", "8"),
-        ("SIMULATOR_GPU_PRODUCT", "NVIDIA H100 80GB HBM3"),
-    ),
-    labels=(
-        ("org.opencontainers.image.title", "simulator of NVIDIA's Triton with TensorRT-LLM; no GPU code inside"),
-        ("dev.specdec.simulator", "true"),
-    ),
+_SHARED_FILES = (
+    "opt/nvidia/",
+    "usr/local/bin/nvidia-smi",
+    "usr/local/lib/python3.11/dist-packages/specdec-simulator.pth",
 )
 
 
 @dataclass(frozen=True)
 class BuiltImage:
-    """An image that lies ready to be imported.
+    """Images that lie ready to be imported, all in one archive.
 
     Attributes:
-        reference: its name with its tag.
-        archive: the OCI archive, to be read by `ctr images import`.
-        digest: the manifest's digest, `sha256:…`.
+        reference: name with its tag of the image that plays the default release with TensorRT-LLM.
+        archive: the OCI archive, to be read by `ctr images import`; it holds every image of `digests`.
+        digest: that image's manifest's digest, `sha256:…`.
+        digests: manifests' digests of all images by name.
     """
 
     reference: str
     archive: Path
     digest: str
+    digests: Mapping[str, str]
 
 
 def build_image(*, cache: Path, progress: Callable[[str], None]) -> BuiltImage:
-    """Build the simulator image, or return the one in the cache when its inputs are unchanged.
+    """Build the simulator images, or return those in the cache when their inputs are unchanged.
 
     Args:
         cache: the testbed's cache folder; layers and archives go below its `images`.
@@ -83,29 +61,31 @@ def build_image(*, cache: Path, progress: Callable[[str], None]) -> BuiltImage:
     layers.mkdir(parents=True, exist_ok=True)
     with _one_build_at_a_time(images):
         below = (base_layers.debian_layer(layers, progress), base_layers.triton_layer(layers, progress))
-        own = _own_files()
-        key = sha256("\0".join([*(layer.name for layer in below), content_key(own), repr(_CONFIG)]).encode())
+        own = {release.reference: _own_files(release) for release in PLAYED}
+        parts = [f"{release.config!r}{_keys(own[release.reference])}" for release in PLAYED]
+        key = sha256("\0".join([*(layer.name for layer in below), *parts]).encode())
         archive = images / f"tritonserver-{key.hexdigest()[:16]}.tar"
         record = archive.with_suffix(".json")
         if not (archive.exists() and record.exists()):
             progress(f"image: writing {archive.name}")
             _write(archive, record, below, own)
-        progress(f"image: {IMAGE_REFERENCE} is ready")
-        return BuiltImage(IMAGE_REFERENCE, archive, str(json.loads(record.read_text())["digest"]))
+        digests = json.loads(record.read_text())
+        progress(f"image: {', '.join(digests)}: ready")
+        return BuiltImage(IMAGE_REFERENCE, archive, str(digests[IMAGE_REFERENCE]), digests)
 
 
-def image_layers(*, cache: Path, progress: Callable[[str], None]) -> tuple[Path, ...]:
-    """Build the image's layers alone, bottom first: what a test unpacks to have its root file system."""
+def image_layers(*, cache: Path, progress: Callable[[str], None], reference: str = IMAGE_REFERENCE) -> tuple[Path, ...]:
+    """Build an image's layers alone, bottom first: what a test unpacks to have its root file system."""
     layers = cache / "images" / "layers"
     layers.mkdir(parents=True, exist_ok=True)
     with _one_build_at_a_time(cache / "images"):
         below = (base_layers.debian_layer(layers, progress), base_layers.triton_layer(layers, progress))
-        return (*below, _own_layer(layers, _own_files()))
+        return (*below, *_own_layers(layers, _own_files(played(reference))))
 
 
-def image_environment() -> dict[str, str]:
-    """Return the variables that a container of the image starts with."""
-    return dict(_CONFIG.environment)
+def image_environment(reference: str = IMAGE_REFERENCE) -> dict[str, str]:
+    """Return the variables that a container of an image starts with."""
+    return dict(played(reference).config.environment)
 
 
 @contextmanager
@@ -115,34 +95,59 @@ def _one_build_at_a_time(images: Path) -> Iterator[None]:
         yield
 
 
-def _write(archive: Path, record: Path, below: tuple[Path, ...], own: tuple[LayerFile, ...]) -> None:
+_OwnFiles: TypeAlias = "Mapping[str, tuple[LayerFile, ...]]"
+
+
+def _write(archive: Path, record: Path, below: tuple[Path, ...], own: Mapping[str, _OwnFiles]) -> None:
     for stale in archive.parent.glob("tritonserver-*"):
         stale.unlink()
     partial = archive.with_suffix(".partial")
-    digest = write_image(partial, _CONFIG, (*below, _own_layer(below[0].parent, own)))
+    images = [(release.config, (*below, *_own_layers(below[0].parent, own[release.reference]))) for release in PLAYED]
+    digests = write_images(partial, images)
     partial.rename(archive)
-    record.write_text(json.dumps({"reference": IMAGE_REFERENCE, "digest": digest}))
+    record.write_text(json.dumps({release.reference: digest for release, digest in zip(PLAYED, digests, strict=True)}))
 
 
-def _own_layer(layers: Path, own: tuple[LayerFile, ...]) -> Path:
-    layer = layers / f"simulator-{content_key(own)[:16]}.tar"
+def _own_layers(layers: Path, own: _OwnFiles) -> tuple[Path, ...]:
+    return tuple(_own_layer(layers, name, files) for name, files in own.items() if files)
+
+
+def _own_layer(layers: Path, name: str, files: tuple[LayerFile, ...]) -> Path:
+    layer = layers / f"simulator-{name}-{content_key(files)[:16]}.tar"
     if not layer.exists():
-        for stale in layers.glob("simulator-*"):
+        for stale in layers.glob(f"simulator-{name}-{'?' * 16}.tar"):
             stale.unlink()
         partial = layer.with_suffix(".partial")
-        write_layer(partial, own)
+        write_layer(partial, files)
         partial.rename(layer)
     return layer
 
 
-def _own_files() -> tuple[LayerFile, ...]:
+def _keys(own: _OwnFiles) -> str:
+    return " ".join(content_key(files) for files in own.values())
+
+
+def _own_files(release: PlayedRelease) -> _OwnFiles:
+    """Return the files of an image's own layers by name, bottom first: its flavour's, and those of its release."""
+    image = _RUNTIME / "image"
+    flavour = files_under(image / "root")
+    if release.flavour is Flavour.VLLM:
+        shared = [file for file in flavour if file.path.startswith(_SHARED_FILES)]
+        flavour = (*shared, *files_under(image / "vllm"))
+    return {
+        str(release.flavour): (*flavour, *_packages()),
+        release.overlay: files_under(image / "releases" / release.overlay),
+    }
+
+
+def _packages() -> tuple[LayerFile, ...]:
     packages = [
         LayerFile(f"{_SIMULATOR_ROOT}testbed/__init__.py", _RUNTIME.parent / "__init__.py"),
         LayerFile(f"{_SIMULATOR_ROOT}testbed/runtime/__init__.py", _RUNTIME / "__init__.py"),
     ]
     for package in ("inference", "simulator"):
         packages.extend(files_under(_RUNTIME / package, f"{_SIMULATOR_ROOT}testbed/runtime/{package}/"))
-    return (*files_under(_RUNTIME / "image" / "root"), *packages)
+    return tuple(packages)
 
 
 def copy_archive(image: BuiltImage, output: Path) -> None:

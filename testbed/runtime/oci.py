@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from testbed.runtime.layer_tar import file_digest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 _LAYER = "application/vnd.oci.image.layer.v1.tar"
@@ -49,23 +50,48 @@ class _Blob:
 
 def write_image(destination: Path, config: ImageConfig, layers: tuple[Path, ...]) -> str:
     """Write an OCI layout archive of uncompressed layers; returns the manifest's digest (`sha256:…`)."""
-    layer_blobs = [_Blob(file_digest(layer), layer.stat().st_size, layer) for layer in layers]
-    config_blob = _json_blob(_config_document(config, layer_blobs))
+    return write_images(destination, [(config, layers)])[0]
+
+
+def write_images(destination: Path, images: Sequence[tuple[ImageConfig, tuple[Path, ...]]]) -> tuple[str, ...]:
+    """Write one OCI layout archive of several images, with what they share in it once.
+
+    Returns:
+        The manifests' digests (`sha256:…`), in the order of the images.
+    """
+    known: dict[Path, _Blob] = {}
+    for layer in (layer for _, layers in images for layer in layers):
+        if layer not in known:
+            known[layer] = _Blob(file_digest(layer), layer.stat().st_size, layer)
+    parts = [_image(config, [known[layer] for layer in layers]) for config, layers in images]
+    index = {
+        "schemaVersion": 2,
+        "manifests": [
+            _named(_descriptor(_MANIFEST, manifest), config.reference)
+            for (config, _), (_, manifest) in zip(images, parts, strict=True)
+        ],
+    }
+    blobs = [*known.values(), *(blob for part in parts for blob in part)]
+    with tarfile.open(destination, "w", format=tarfile.PAX_FORMAT) as archive:
+        _add_bytes(archive, "oci-layout", json.dumps({"imageLayoutVersion": "1.0.0"}).encode())
+        _add_bytes(archive, "index.json", json.dumps(index).encode())
+        for blob in {blob.digest: blob for blob in blobs}.values():
+            _add_blob(archive, blob)
+    return tuple(f"sha256:{manifest.digest}" for _, manifest in parts)
+
+
+def _image(config: ImageConfig, layers: list[_Blob]) -> tuple[_Blob, _Blob]:
+    """Return an image's configuration and its manifest."""
+    config_blob = _json_blob(_config_document(config, layers))
     manifest = _json_blob(
         {
             "schemaVersion": 2,
             "mediaType": _MANIFEST,
             "config": _descriptor(_CONFIG, config_blob),
-            "layers": [_descriptor(_LAYER, blob) for blob in layer_blobs],
+            "layers": [_descriptor(_LAYER, blob) for blob in layers],
         }
     )
-    index = {"schemaVersion": 2, "manifests": [_named(_descriptor(_MANIFEST, manifest), config.reference)]}
-    with tarfile.open(destination, "w", format=tarfile.PAX_FORMAT) as archive:
-        _add_bytes(archive, "oci-layout", json.dumps({"imageLayoutVersion": "1.0.0"}).encode())
-        _add_bytes(archive, "index.json", json.dumps(index).encode())
-        for blob in {blob.digest: blob for blob in (*layer_blobs, config_blob, manifest)}.values():
-            _add_blob(archive, blob)
-    return f"sha256:{manifest.digest}"
+    return config_blob, manifest
 
 
 def _config_document(config: ImageConfig, layers: list[_Blob]) -> dict[str, Any]:

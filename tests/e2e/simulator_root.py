@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from testbed.runtime.build import image_environment, image_layers
+from testbed.runtime.simulator.release import IMAGE_REFERENCE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 _START_SECONDS = 60.0
 _ORCHESTRATOR = {"TRTLLM_ORCHESTRATOR": "1", "TRTLLM_ORCHESTRATOR_SPAWN_PROCESSES": "0"}
@@ -59,6 +60,12 @@ class RunningServer:
             lines = answer.read().decode().splitlines()
         return [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
 
+    def metrics(self, name: str) -> float:
+        """A metric's value, summed over its labels."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.ports[2]}/metrics", timeout=10) as answer:
+            lines = answer.read().decode().splitlines()
+        return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith((f"{name} ", f"{name}{{")))
+
     def wait_until_ready(self, model: str) -> None:
         url = f"http://127.0.0.1:{self.ports[0]}/v2/models/{model}/ready"
         deadline = time.monotonic() + _START_SECONDS
@@ -69,6 +76,18 @@ class RunningServer:
             except OSError:
                 time.sleep(0.2)
         raise AssertionError(f"{model} is not ready\n{self.log[-4000:]}")
+
+    def wait_until_not_ready(self, model: str) -> None:
+        url = f"http://127.0.0.1:{self.ports[0]}/v2/models/{model}/ready"
+        deadline = time.monotonic() + _START_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                urllib.request.urlopen(url, timeout=5).close()
+            except urllib.error.HTTPError as refused:
+                refused.close()
+                return
+            time.sleep(0.2)
+        raise AssertionError(f"{model} stays ready\n{self.log[-4000:]}")
 
     def rank_process(self, rank: int) -> int:
         """The host's process id of a rank's tritonserver."""
@@ -86,14 +105,15 @@ class RunningServer:
 class SimulatorRoot:
     """A root file system of the image with the tiny models in `/models`."""
 
-    def __init__(self, root: Path, *, cache: Path, models: Path) -> None:
+    def __init__(self, root: Path, *, cache: Path, models: Path, reference: str = IMAGE_REFERENCE) -> None:
         self.root = root
-        for layer in image_layers(cache=cache, progress=print):
+        self._variables = image_environment(reference)
+        for layer in image_layers(cache=cache, progress=print, reference=reference):
             subprocess.run(["/usr/bin/tar", "-C", str(root), "-xf", str(layer)], check=True)
         shutil.copytree(models, root / "models")
 
     def _argv(self, environment: Mapping[str, str], *arguments: str) -> list[str]:
-        variables = {**image_environment(), "HOME": "/tmp", **environment}  # noqa: S108 - inside of the root
+        variables = {**self._variables, "HOME": "/tmp", **environment}  # noqa: S108 - inside of the root
         isolated = ["unshare", "--mount", "--pid", "--fork", "--kill-child", f"--root={self.root}", "--mount-proc"]
         return [*isolated, "env", "-i", *(f"{name}={value}" for name, value in variables.items()), *arguments]
 
@@ -132,6 +152,7 @@ class SimulatorRoot:
         ranks: int = 0,
         environment: Mapping[str, str] | None = None,
         auto_complete: bool = False,
+        arguments: Sequence[str] = (),
     ) -> Iterator[RunningServer]:
         """Start tritonserver, by mpirun with so many ranks when there are any."""
         ports = free_ports()
@@ -142,6 +163,7 @@ class SimulatorRoot:
             command += [":"] if ranks else []
         if auto_complete:
             command.remove("--disable-auto-complete-config")
+        command += arguments
         variables = {**(_ORCHESTRATOR | _MPIRUN if ranks else {}), **(environment or {})}
         log_file = self.root / f"{repository}.{ports[0]}.log"
         with log_file.open("wb") as log:

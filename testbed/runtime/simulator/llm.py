@@ -60,6 +60,8 @@ class SimulatedLLM:
             self._target = load_target(arguments.model)
             self._tokenizer = TextTokenizer.load(arguments.model)
             self._drafter = make_drafter(arguments, self._target)
+            if self._drafter:
+                self._drafter.begin(self._target)  # a pair that does not fit is met now, not by a request
         except InferenceError as problem:
             raise ParameterError(str(problem)) from problem
         self._longest = min(arguments.max_seq_len or 1 << 30, self._target.config.max_position_embeddings)

@@ -104,7 +104,8 @@ def _method(method: str, fields: Mapping[str, Any], where: str, known: KnownKeys
         # Its own key decides; max_draft_len beside it changes nothing, silently, as in the original.
         length = fields.get(known.mtp_length_key, fields.get("num_nextn_predict_layers", 1))
         return SpeculationArguments(method=method, max_draft_len=_positive(length, where, known.mtp_length_key))
-    length = _positive(fields.get("max_draft_len", 0), where, "max_draft_len")
+    length_key = known.ngram_length_key if method == "NGram" else "max_draft_len"
+    length = _positive(fields.get(length_key, 0), where, length_key)
     if method == "NGram":
         pool = PoolRules(**{key: fields[key] for key in _NGRAM_FIELDS if key in fields})
         _positive(pool.max_matching_ngram_size, where, "max_matching_ngram_size")

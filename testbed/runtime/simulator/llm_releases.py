@@ -26,7 +26,8 @@ class KnownKeys:
         kv_cache_config: below the key of that name, as `triton_config` and `speculative_config`.
         decoding_types: further keys of `speculative_config` by its `decoding_type`.
         draft_keys: which of its keys may name the draft's directory.
-        mtp_length_key: which of its keys says how many tokens MTP drafts.
+        ngram_length_key: which of its keys says how many tokens NGram drafts.
+        mtp_length_key: likewise, of MTP.
         integers: keys of whole numbers, wherever they stand, as `booleans` and `fractions`.
     """
 
@@ -37,6 +38,7 @@ class KnownKeys:
     speculative_config: frozenset[str]
     decoding_types: Mapping[str, frozenset[str]]
     draft_keys: tuple[str, ...]
+    ngram_length_key: str
     mtp_length_key: str
     integers: frozenset[str]
     booleans: frozenset[str]
@@ -58,6 +60,7 @@ class KnownKeys:
             speculative_config=frozenset(family["speculative_config"]),
             decoding_types=types,
             draft_keys=tuple(family["draft_keys"]),
+            ngram_length_key=family["ngram_length_key"],
             mtp_length_key=family["mtp_length_key"],
         )
 

@@ -54,8 +54,9 @@ class TritonPythonModel:
     def initialize(self, args: Mapping[str, str]) -> None:
         """Load the models that model.yaml names."""
         self._decoupled = pb_utils.using_decoupled_model_transaction_policy(json.loads(args["model_config"]))
-        arguments = parse_arguments(_model_yaml(), KnownKeys.read())
-        _log(f"TensorRT-LLM {TENSORRT_LLM_VERSION} LLM API stand-in, args: {arguments}")
+        version = os.environ.get("SIMULATOR_TENSORRT_LLM_VERSION", TENSORRT_LLM_VERSION)
+        arguments = parse_arguments(_model_yaml(), KnownKeys.read(version))
+        _log(f"TensorRT-LLM {version} LLM API stand-in, args: {arguments}")
         self._llm = SimulatedLLM(arguments, os.environ)
         self._reports = os.environ.get("SIMULATOR_REPORT_ACCEPTANCE") == "1"
 

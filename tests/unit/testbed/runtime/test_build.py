@@ -1,3 +1,5 @@
+import json
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -5,7 +7,9 @@ import pytest
 
 from testbed.runtime import base_layers, build
 from testbed.runtime.build import BuiltImage, build_image
+from testbed.runtime.image_config import played
 from testbed.runtime.layer_tar import LayerFile, write_layer
+from testbed.runtime.simulator.release import VLLM_IMAGE_REFERENCE
 
 
 @pytest.fixture
@@ -26,7 +30,7 @@ def image(tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> Call
 
     monkeypatch.setattr(base_layers, "debian_layer", below)
     monkeypatch.setattr(base_layers, "triton_layer", below)
-    monkeypatch.setattr(build, "_own_files", lambda: (LayerFile("app/model.py", source),))
+    monkeypatch.setattr(build, "_own_files", lambda _release: {"own": (LayerFile("app/model.py", source),)})
 
     def run() -> tuple[BuiltImage, list[str]]:
         said: list[str] = []
@@ -63,3 +67,31 @@ def test_an_archive_without_its_record_is_written_again(image: Callable[[], tupl
     first.archive.with_suffix(".json").unlink()
     _, said = image()
     assert [line for line in said if "writing" in line]
+
+
+def test_all_images_lie_in_one_archive_with_their_shared_layers_once(
+    image: Callable[[], tuple[BuiltImage, list[str]]],
+) -> None:
+    built, _ = image()
+    with tarfile.open(built.archive) as archive:
+        index = archive.extractfile("index.json")
+        assert index is not None
+        named = [each["annotations"]["io.containerd.image.name"] for each in json.load(index)["manifests"]]
+        blobs = [entry.name for entry in archive if entry.name.startswith("blobs/")]
+    assert (named, len(blobs)) == (list(built.digests), len(set(blobs)))
+
+
+def test_a_release_adds_its_own_files_to_its_flavours() -> None:
+    newer = build._own_files(played("specdec.dev/testbed/tritonserver:26.04-trtllm-python-py3"))
+    assert "usr/local/lib/python3.11/dist-packages/tensorrt_llm/llmapi/llm_args.py" in {
+        file.path for file in newer["26.04-trtllm"]
+    }
+
+
+def test_an_image_with_vllm_holds_no_engine_backend() -> None:
+    paths = {file.path for file in build._own_files(played(VLLM_IMAGE_REFERENCE))["vllm"]}
+    assert {path.split("/")[3] for path in paths if path.startswith("opt/tritonserver/backends/")} == {"vllm"}
+
+
+def test_every_image_says_which_versions_it_plays() -> None:
+    assert build.image_environment(VLLM_IMAGE_REFERENCE)["SIMULATOR_VLLM_VERSION"] == "0.15.1"
