@@ -47,6 +47,11 @@ _EVENT_SIGNS = (
     _Sign(r"exceeded quota", "QuotaExceeded", "raise the ResourceQuota or free what it counts"),
     _Sign(r"violates PodSecurity", "PodSecurityViolation", "allow the pod in the namespace's Pod Security level"),
     _Sign(r"(maximum|minimum) .* per (Container|Pod)", "LimitRangeViolated", "set spec.pod resources within the range"),
+    _Sign(
+        r"FailedResourceClaimCreation",
+        "ResourceClaimMissing",
+        "create the ResourceClaimTemplate that spec.placement.gpu.resourceClaimTemplate names",
+    ),
     _Sign(r"Multi-Attach", "VolumeInUse", "the volume is attached to another node; it follows once released"),
     _Sign(r"(FailedMount|MountVolume|Unable to attach or mount)", "MountFailed", "check the claim and its volume"),
     _Sign(r"serviceaccount .* not found", "ServiceAccountMissing", "create the service account"),

@@ -248,7 +248,8 @@ class _Pass:
                 await self._announce(condition, stalled=stalled)
 
     async def _announce(self, condition: Condition, *, stalled: bool) -> None:
-        bad = condition.type == "Stalled" or (stalled and condition.status == "False")
+        useless = condition.type == "PairEffective" and condition.status == "False"
+        bad = condition.type == "Stalled" or useless or (stalled and condition.status == "False")
         await self._context.events.record(
             self._live,
             kind="Warning" if bad else "Normal",
