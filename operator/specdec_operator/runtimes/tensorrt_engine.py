@@ -28,6 +28,7 @@ from specdec_operator.runtimes.serving import (
     CANARY_PROMPT,
     CANARY_TOKENS,
     EXIT_TIMEOUT_SECONDS,
+    Derived,
     RequestTensor,
     ServingFiles,
     ServingRequest,
@@ -67,6 +68,7 @@ def _single(request: ServingRequest, support: EngineSupport) -> ServingFiles:
         environment=mpi_environment(exit_timeout_seconds=EXIT_TIMEOUT_SECONDS) if request.world_size > 1 else {},
         endpoint_model=BLS if request.serving.accumulate_tokens else ENSEMBLE,
         tensors=(*_request(request), *_tensors(needed)),
+        decoupled=request.serving.streaming,
         request_parameters=_published({name: value for name, value in needed.items() if name != "stream"}),
     )
 
@@ -106,7 +108,23 @@ def _pair(request: ServingRequest, support: EngineSupport) -> ServingFiles:
         endpoint_model=BLS,
         tensors=(*_request(request), *_tensors(needed)),
         request_parameters=_published(needed),
+        derived=_derived(request),
     )
+
+
+def _derived(request: ServingRequest) -> tuple[Derived, ...]:
+    options, transfer = request.speculation.draft_target, request.logits_transfer
+    place = "share a GPU" if request.shared_devices else "have GPUs of their own"
+    found = []
+    if transfer and (options is None or options.logits_transfer is None):
+        name = "speculation.draftTarget.logitsTransfer"
+        found.append(Derived(name=name, value=transfer, reason=f"draft and target {place}"))
+    for role, tokens in sorted(request.kv_tokens.items()):
+        if request.cache(role).max_tokens is None:
+            name = "serving.draftKvCache.maxTokens" if role == "draft" else "serving.kvCache.maxTokens"
+            reason = "what both models' weights leave of the GPU that they share"
+            found.append(Derived(name=name, value=str(tokens), reason=reason))
+    return tuple(found)
 
 
 def _request(request: ServingRequest) -> tuple[RequestTensor, ...]:

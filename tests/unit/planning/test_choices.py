@@ -114,8 +114,8 @@ def test_a_method_without_a_tree_has_none() -> None:
 def test_a_guess_too_large_to_tell_apart_is_refused_at_its_path() -> None:
     assert refused("eagle", speculation__eagle={"choices": {"paths": [[0], [15], [0, 16]]}}) == [
         (
-            "spec.speculation.eagle.choices.paths[2]: the guess 16 is larger than 15, which is the most that TensorRT-LLM "
-            "can tell apart on one level: guesses count from 0"
+            "spec.speculation.eagle.choices.paths[2]: the guess 16 is larger than 15, which is the most that "
+            "TensorRT-LLM can tell apart on one level: guesses count from 0"
         )
     ]
 
@@ -141,8 +141,8 @@ def test_the_default_tree_is_refused_where_fewer_tokens_may_be_drafted() -> None
     assert refused("medusa", speculation__maxDraftTokens=62) == [
         (
             "spec.speculation.maxDraftTokens: the default tree mc_sim_7b_63 has 63 nodes, those on the way to a path "
-            "counted, more than maxDraftTokens 62: give spec.speculation.medusa.choices with at most 62 nodes, or leave "
-            "maxDraftTokens out"
+            "counted, more than maxDraftTokens 62: give spec.speculation.medusa.choices with at most 62 nodes, or "
+            "leave maxDraftTokens out"
         )
     ]
 
@@ -152,8 +152,8 @@ def test_a_tree_of_more_nodes_than_any_engine_takes_is_refused() -> None:
     assert refused("medusa", speculation__medusa={"choices": {"paths": wide(240)}}) == []
     assert refused("medusa", speculation__medusa={"choices": {"paths": wide(241)}}) == [
         (
-            "spec.speculation.medusa.choices: the tree has 257 nodes, those on the way to a path counted, and 255 is the "
-            "most: remove paths"
+            "spec.speculation.medusa.choices: the tree has 257 nodes, those on the way to a path counted, and 255 is "
+            "the most: remove paths"
         )
     ]
 
@@ -183,8 +183,8 @@ def test_an_eagle_tree_must_have_no_more_nodes_with_followers_than_the_engine() 
 
     assert refused("eagle", **changes) == [
         (
-            "spec.speculation.eagle.maxNonLeavesPerLayer: the tree has a level with 2 nodes that have followers, more than "
-            "maxNonLeavesPerLayer 1: leave it out or raise it, or give choices with fewer"
+            "spec.speculation.eagle.maxNonLeavesPerLayer: the tree has a level with 2 nodes that have followers, more "
+            "than maxNonLeavesPerLayer 1: leave it out or raise it, or give choices with fewer"
         )
     ]
 
@@ -194,8 +194,8 @@ def test_a_medusa_tree_must_be_no_deeper_than_the_declared_heads() -> None:
 
     assert refused("medusa", **changes) == [
         (
-            "spec.speculation.medusa.choices.paths[2]: the tree is 3 levels deep, and the draft has 2 heads, each for one "
-            "level: give choices whose paths are no longer than that"
+            "spec.speculation.medusa.choices.paths[2]: the tree is 3 levels deep, and the draft has 2 heads, each for "
+            "one level: give choices whose paths are no longer than that"
         )
     ]
 
@@ -204,8 +204,8 @@ def test_a_medusa_tree_must_be_no_deeper_than_the_heads_in_the_weights() -> None
     assert refused("medusa", heads=4) == []
     assert refused("medusa", heads=3) == [
         (
-            "spec.speculation.medusa.choices: the default tree mc_sim_7b_63 is 4 levels deep, and the draft has 3 heads, "
-            "each for one level: give choices whose paths are no longer than that"
+            "spec.speculation.medusa.choices: the default tree mc_sim_7b_63 is 4 levels deep, and the draft has 3 "
+            "heads, each for one level: give choices whose paths are no longer than that"
         )
     ]
 

@@ -105,8 +105,8 @@ def test_fast_logits_need_gpus_of_their_own() -> None:
         (
             "spec.speculation.draftTarget.logitsTransfer",
             (
-                "fast logits go from GPU to GPU, and draftDevices and targetDevices have one in common: choose Standard or "
-                "Disabled, or give each model devices of its own"
+                "fast logits go from GPU to GPU, and draftDevices and targetDevices have one in common: choose "
+                "Standard or Disabled, or give each model devices of its own"
             ),
         )
     ]

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from specdec_operator.planning.serving_request import serving_request
+from specdec_operator.runtimes.tensorrt_engine import render
 from testbed.runtime.simulator.launch_triton_server import launch_command, launch_environment
-from tests.unit.specs import BASELINE_ENGINE, DRAFT_TARGET, facts, model, plan_of
+from tests.unit.specs import BASELINE_ENGINE, DRAFT_TARGET, facts, model, plan_of, resolution_of
 
 if TYPE_CHECKING:
     from specdec_operator.pod.inputs import ModelTemplate
@@ -165,3 +168,45 @@ def test_a_model_without_an_end_token_is_asked_without_one() -> None:
 def test_no_variable_has_a_value_and_is_unset(spec: dict[str, Any], changes: dict[str, Any]) -> None:
     for found in files_of(spec, **changes).templates:
         assert not (set(found.values) | set(found.optional_values)) & set(found.unset)
+
+
+def test_streamed_answers_are_proven_one_by_one() -> None:
+    files = files_of(BASELINE_ENGINE, serving__streaming=True)
+
+    assert (files.decoupled, files.generate_request["stream"], files.request_parameters) == (True, False, {})
+
+
+def test_whole_answers_need_no_word_about_streaming() -> None:
+    files = files_of(BASELINE_ENGINE)
+
+    assert (files.decoupled, "stream" in files.generate_request) == (False, False)
+
+
+@pytest.mark.parametrize(("devices", "value"), [(([0], [1, 2, 3, 4]), "Fast"), (([0], [0, 1, 2, 3]), "Disabled")])
+def test_status_tells_how_logits_travel_where_nobody_declared_it(devices: Any, value: str) -> None:
+    files = files_of(placement__draftDevices=devices[0], placement__targetDevices=devices[1])
+
+    assert [(found.name, found.value) for found in files.derived] == [("speculation.draftTarget.logitsTransfer", value)]
+
+
+def test_what_is_declared_is_not_told_as_derived() -> None:
+    assert files_of(speculation__draftTarget={"logitsTransfer": "Standard"}).derived == ()
+
+
+def test_the_tokens_of_a_shared_gpu_are_told() -> None:
+    made = model(DRAFT_TARGET, target__parallelism={}, placement__draftDevices=[0], placement__targetDevices=[0])
+    asked = serving_request(made.spec, resolution_of(made), {"target": facts(), "draft": facts()})
+    files = render(replace(asked, kv_tokens={"target": 4096, "draft": 8192}))
+
+    assert [(found.name, found.value) for found in files.derived[1:]] == [
+        ("serving.draftKvCache.maxTokens", "8192"),
+        ("serving.kvCache.maxTokens", "4096"),
+    ]
+
+
+def test_a_release_without_engines_serves_none() -> None:
+    made = model(BASELINE_ENGINE)
+    asked = serving_request(made.spec, resolution_of(made), {"target": facts()})
+
+    with pytest.raises(ValueError, match="has no engine backend"):
+        render(replace(asked, release=asked.release.model_copy(update={"tensorrt_engine": None})))
