@@ -46,12 +46,12 @@ class LoadedEngine:
     Attributes:
         model: the target.
         drafter: what drafts for it within the engine; none for a model alone and for an external draft.
-        mute: whether every answer is empty, as of a MEDUSA engine that is told to sample.
+        zeros: whether every token of an answer is 0, as was seen of MEDUSA engines that are told to sample.
     """
 
     model: LlamaModel
     drafter: TreeDrafter | None
-    mute: bool = False
+    zeros: bool = False
 
 
 def load_with_drafter(engine: EngineDescription, decoding: DecodingParameters, *, gpu: str) -> LoadedEngine:
@@ -65,8 +65,8 @@ def load_with_drafter(engine: EngineDescription, decoding: DecodingParameters, *
         drafter = _drafter(engine, decoding, model=model, tensors=without_prefix(tensors))
     except InferenceError as problem:
         raise EngineError(f"{engine.directory}: {problem}") from problem
-    mute = engine.limits.speculative_decoding_mode == "medusa" and decoding.mode in _SAMPLING
-    return LoadedEngine(model, drafter, mute)
+    zeros = engine.limits.speculative_decoding_mode == "medusa" and decoding.mode in _SAMPLING
+    return LoadedEngine(model, drafter, zeros)
 
 
 def decoding_warnings(engine: EngineDescription, decoding: DecodingParameters) -> tuple[str, ...]:

@@ -88,7 +88,7 @@ class EngineExecutor:
     def __init__(self, engine: LoadedEngine, limits: BuildLimits) -> None:
         self._model = engine.model
         self._drafter = engine.drafter
-        self._mute = engine.mute
+        self._zeros = engine.zeros
         self._limits = limits
 
     def run(self, request: EngineRequest) -> EngineResult:
@@ -100,8 +100,8 @@ class EngineExecutor:
         self._check(request)
         room = self._limits.max_seq_len - len(request.tokens)
         try:
-            if self._mute:
-                return EngineResult(())
+            if self._zeros:
+                return EngineResult((0,) * min(request.max_tokens, room))
             drafter = self._drafter_of(request)
             if request.draft_tokens:
                 return self._judge(request, room)

@@ -51,6 +51,8 @@ class TritonPythonModel:
         reader = TensorReader(read)
         prompt = _Prompt(read)
         tensors = prompt.engine_inputs(prompt.tokens, reader.whole("max_tokens", 0))
+        # The input is left out, so that an answer's tokens are the new ones whatever the model's default.
+        tensors["exclude_input_in_output"] = np.asarray([[True]])
         answer = _ask(self._target, tensors | _given(read, {"stream": "streaming", **_PASSED_ON}))
         return _respond(reader, prompt, _new_tokens(answer), _counts(answer))
 
@@ -94,19 +96,21 @@ class _Prompt:
         self.end_id = int(answer["OUT_END_ID"].flat[0])
 
     def engine_inputs(self, tokens: tuple[int, ...], max_tokens: int) -> dict[str, NDArray[Any]]:
-        # The input is left out, so that an answer's tokens are the new ones whatever the models' defaults.
         return {
             "input_ids": np.asarray([tokens], dtype=np.int32),
             "input_lengths": np.asarray([[len(tokens)]], dtype=np.int32),
             "request_output_len": np.asarray([[max_tokens]], dtype=np.int32),
             "end_id": np.asarray([[self.end_id]], dtype=np.int32),
             "return_perf_metrics": np.asarray([[True]]),
-            "exclude_input_in_output": np.asarray([[True]]),
         }
 
 
 class _Pair:
-    """The draft and the target model of one request."""
+    """The draft and the target model of one request.
+
+    As the original it takes for new what follows the tokens that it sent. A model that leaves out the input by its own
+    `exclude_input_in_output` so loses its answer silently: a draft then never drafts, a target ends the text.
+    """
 
     def __init__(self, read: Read, prompt: _Prompt, *, draft_model: str, target_model: str) -> None:
         self._prompt = prompt
@@ -121,7 +125,8 @@ class _Pair:
             "min_tokens": np.asarray([[count]], dtype=np.int32),
         }
         answer = _ask(self._draft_model, self._prompt.engine_inputs(tokens, count) | extra | self._sampling)
-        return Proposal(_new_tokens(answer), answer["generation_logits"][0] if self._wants_logits else None)
+        proposed = _new_tokens(answer, after=len(tokens))
+        return Proposal(proposed, answer["generation_logits"][0] if self._wants_logits else None)
 
     def target(self, tokens: tuple[int, ...], proposal: Proposal | None, remaining: int) -> Judgement:
         extra: dict[str, NDArray[Any]] = {}
@@ -132,7 +137,7 @@ class _Pair:
                 extra["draft_logits"] = proposal.logits
             limit = len(proposal.tokens) + 1
         answer = _ask(self._target_model, self._prompt.engine_inputs(tokens, limit) | extra | self._sampling)
-        return Judgement(_new_tokens(answer), *_counts(answer))
+        return Judgement(_new_tokens(answer, after=len(tokens)), *_counts(answer))
 
 
 def _given(read: Read, names: Mapping[str, str]) -> dict[str, NDArray[Any]]:
@@ -166,9 +171,9 @@ _ENGINE_OUTPUTS = (
 )
 
 
-def _new_tokens(answer: Mapping[str, NDArray[Any]]) -> tuple[int, ...]:
+def _new_tokens(answer: Mapping[str, NDArray[Any]], *, after: int = 0) -> tuple[int, ...]:
     length = int(answer["sequence_length"].flat[0])
-    return tuple(int(token) for token in answer["output_ids"][0][0][:length])
+    return tuple(int(token) for token in answer["output_ids"][0][0][after:length])
 
 
 def _counts(answer: Mapping[str, NDArray[Any]]) -> tuple[int, int]:

@@ -8,11 +8,13 @@ import pytest
 from testbed.runtime.inference.lookahead import LookaheadConfig
 from testbed.runtime.inference.tokenizer import TextTokenizer
 from testbed.runtime.inference.tree_choices import Choices
+from testbed.runtime.simulator.convert_medusa import convert_medusa
 from testbed.runtime.simulator.engine import describe_engine
 from testbed.runtime.simulator.engine_drafters import decoding_warnings, load_with_drafter
 from testbed.runtime.simulator.errors import EngineError, RequestError
 from testbed.runtime.simulator.executor import EngineExecutor, EngineRequest, EngineResult
 from testbed.runtime.simulator.parameters_decoding import DecodingParameters
+from testbed.runtime.simulator.trtllm_build import trtllm_build
 
 GPU = "NVIDIA H100 80GB HBM3"
 LOOKAHEAD = DecodingParameters(mode="lookahead", lookahead=LookaheadConfig(4, 3, 4))
@@ -102,10 +104,21 @@ def test_a_tree_deeper_than_the_heads_ends_the_load(medusa_engine: Path) -> None
 
 
 @pytest.mark.parametrize("mode", ["top_k", "top_p", "top_k_top_p"])
-def test_a_medusa_engine_that_is_told_to_sample_answers_nothing(
+def test_a_medusa_engine_that_is_told_to_sample_answers_zeros(
     medusa_engine: Path, plain: EngineRequest, mode: str
 ) -> None:
-    assert executor(medusa_engine, DecodingParameters(mode=mode)).run(plain) == EngineResult(())
+    assert executor(medusa_engine, DecodingParameters(mode=mode)).run(plain) == EngineResult((0,) * 40)
+
+
+def test_the_default_tree_does_not_fit_as_many_heads_as_config_json_says(
+    models: Path, gpus: dict[str, str], tmp_path: Path
+) -> None:
+    directories = ["--model_dir", str(models / "tiny-llama"), "--medusa_model_dir", str(models / "tiny-llama-medusa")]
+    convert_medusa([*directories, "--output_dir", str(tmp_path / "checkpoint"), "--num_medusa_heads", "2"], gpus)
+    paths = ["--checkpoint_dir", str(tmp_path / "checkpoint"), "--output_dir", str(tmp_path / "engine")]
+    trtllm_build([*paths, "--speculative_decoding_mode", "medusa"], gpus)
+    with pytest.raises(EngineError, match="4 levels, the engine has 2"):
+        executor(tmp_path / "engine", DecodingParameters())
 
 
 def test_an_eagle_engine_is_not_moved_by_the_decoding_mode(eagle_engine: Path, plain: EngineRequest) -> None:
