@@ -41,6 +41,7 @@ BASELINE: Json = {
     "speculation": {"method": "None"},
     "storage": {"claim": {"size": "100Gi"}},
 }
+BASELINE_VLLM: Json = {**BASELINE, "runtime": {"backend": "VLLM"}}
 BASELINE_ENGINE: Json = {**BASELINE, **_ENGINES}
 DRAFT_TARGET: Json = {
     **_ENGINES,

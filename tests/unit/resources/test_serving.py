@@ -16,7 +16,8 @@ from specdec_operator.resources.serving import (
     stored_revision,
 )
 from specdec_operator.resources.template import Templates
-from tests.unit.specs import ALL, BASELINE, BASELINE_ENGINE, DRAFT_TARGET, EAGLE3, model, plan_of
+from specdec_operator.resources.workload import service
+from tests.unit.specs import ALL, BASELINE, BASELINE_ENGINE, BASELINE_VLLM, DRAFT_TARGET, EAGLE3, model, plan_of
 from tests.unit.strategies import served_specs
 
 if TYPE_CHECKING:
@@ -87,6 +88,35 @@ def test_a_pod_is_ready_when_its_endpoint_s_model_is() -> None:
     probe = containers(pod_of(DRAFT_TARGET))["server"]["readinessProbe"]
 
     assert probe["httpGet"] == {"path": "/v2/models/tensorrt_llm_bls/ready", "port": "http"}
+
+
+def test_every_port_of_the_service_is_one_of_the_pod_s() -> None:
+    for serving in ({}, {"openAIFrontEnd": {}}):
+        made = model(BASELINE_VLLM, serving=serving)
+        names = {port["name"] for port in containers(dict(revision_of(made).template))["server"]["ports"]}
+        wanted = {port["targetPort"] for port in service(made, templates=Templates())["spec"]["ports"]}
+
+        assert names == wanted
+
+
+def test_no_port_of_a_pod_is_declared_twice() -> None:
+    ports = containers(pod_of(BASELINE_VLLM, serving={"openAIFrontEnd": {}}))["server"]["ports"]
+
+    assert len({port["containerPort"] for port in ports}) == len(ports)
+
+
+@pytest.mark.parametrize(("serving", "port"), [({}, 8002), ({"openAIFrontEnd": {}}, 9000)])
+def test_liveness_reads_the_metrics_where_the_process_shows_them(serving: dict[str, Any], port: int) -> None:
+    revision = revision_of(model(BASELINE_VLLM, serving=serving))
+
+    assert json.loads(revision.data["liveness.json"])["metricsPort"] == port
+
+
+@pytest.mark.parametrize(("spec", "at_once"), [(BASELINE_VLLM, True), (BASELINE, True), (BASELINE_ENGINE, False)])
+def test_a_server_that_hides_its_queue_is_asked_when_it_is_silent(spec: dict[str, Any], *, at_once: bool) -> None:
+    revision = revision_of(model(spec))
+
+    assert json.loads(revision.data["liveness.json"])["takesAtOnce"] is at_once
 
 
 def test_every_exec_probe_may_take_longer_than_its_program() -> None:

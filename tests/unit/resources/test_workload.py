@@ -8,7 +8,7 @@ from specdec_operator.api.v1alpha1.storage import StorageClaim
 from specdec_operator.resources.serving import Revision
 from specdec_operator.resources.template import Templates
 from specdec_operator.resources.workload import deployment, service, store_claim
-from tests.unit.specs import BASELINE, model
+from tests.unit.specs import BASELINE, BASELINE_VLLM, model
 
 REVISION = Revision(name="llama-1", template={"metadata": {"labels": {}}, "spec": {}}, data={})
 
@@ -46,6 +46,17 @@ def test_the_service_has_the_three_ports_of_triton() -> None:
     ports = service(model(BASELINE), templates=Templates())["spec"]["ports"]
 
     assert {port["name"]: port["port"] for port in ports} == {"http": 8000, "grpc": 8001, "metrics": 8002}
+
+
+def test_the_openai_front_end_has_a_port_and_shows_the_metrics() -> None:
+    made = service(model(BASELINE_VLLM, serving={"openAIFrontEnd": {}}), templates=Templates())
+
+    assert {port["name"]: (port["port"], port["targetPort"]) for port in made["spec"]["ports"]} == {
+        "http": (8000, "http"),
+        "grpc": (8001, "grpc"),
+        "metrics": (8002, "openai"),
+        "openai": (9000, "openai"),
+    }
 
 
 def test_the_service_is_of_the_declared_type_with_the_declared_annotations() -> None:
