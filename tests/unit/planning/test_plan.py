@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from specdec_operator.planning.plan import PodSize, revision_key
+from specdec_operator.planning.plan import PodSize, plan_serving, revision_key
 from tests.unit.specs import (
     ALL,
     BASELINE,
@@ -16,11 +16,15 @@ from tests.unit.specs import (
     facts,
     facts_of,
     model,
+    models_of,
     plan_of,
+    resolution_of,
 )
+from tests.vectors.engine_rows import rows
 
 GIB = 1024**3
 DIGEST = "ab" * 32
+ROWS = {row.name: row.spec for row in rows()}
 
 
 def key_of(spec: dict[str, Any] = DRAFT_TARGET, *, digest: str = DIGEST, restart: str = "", **changes: Any) -> str:
@@ -178,3 +182,43 @@ def test_a_text_s_end_is_the_model_s() -> None:
     known = {**facts_of(model(DRAFT_TARGET)), "target": facts(eos_token_ids=[7, 8])}
 
     assert plan_of(model(DRAFT_TARGET), known).files.generate_request["end_id"] == 7
+
+
+@pytest.mark.parametrize("row", ["eagle", "medusa", "redrafter"])
+def test_a_head_that_is_built_into_its_target_is_not_mounted(row: str) -> None:
+    made = model(ROWS[row])
+    plan = plan_serving(
+        made.spec, resolution_of(made), facts={"target": facts(), "draft": facts()}, models=models_of(made)
+    )
+
+    assert [mount.directory for mount in plan.mounts] == ["/models/target"]
+    assert plan.check.model_directories == ("/models/target",)
+
+
+def test_processes_that_the_server_starts_get_memory_and_cores_too() -> None:
+    size = size_of(DRAFT_TARGET, speculation__draftTarget={"logitsTransfer": "Disabled"})
+
+    assert (size.cpu, size.shared_memory_bytes) == ("8", 6 * GIB)
+
+
+def test_host_memory_of_the_cache_is_asked_for() -> None:
+    plain, with_host = size_of(BASELINE_ENGINE), size_of(BASELINE_ENGINE, serving__kvCache={"hostMemory": "3Gi"})
+
+    assert with_host.memory_bytes - plain.memory_bytes == 3 * GIB
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"speculation__draftTarget": {"logitsTransfer": "Disabled"}},
+        {"speculation__draftTarget": {"logitsTransfer": "Standard"}},
+        {"serving": {"logVerbosity": 1}},
+        {"serving": {"draftKvCache": {"maxTokens": 64}}},
+        {"serving": {"instances": {"businessLogic": 2}}},
+        {"serving": {"decodingMode": "TopK"}},
+        {"serving": {"schedulerPolicy": "MaxUtilization"}},
+        {"placement__draftDevices": [1], "placement__targetDevices": [0, 2, 3, 4]},
+    ],
+)
+def test_how_engines_are_served_is_part_of_the_revision(changes: dict[str, Any]) -> None:
+    assert key_of(**changes) != key_of()

@@ -2,7 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from specdec_operator.runtimes.environment import is_owned, scratch_environment, server_environment, without_gpu
+from specdec_operator.runtimes.environment import (
+    is_owned,
+    orchestrator_environment,
+    scratch_environment,
+    server_environment,
+    without_gpu,
+)
 
 
 def test_everything_that_programs_cache_is_in_the_scratch_directory() -> None:
@@ -28,3 +34,14 @@ def test_what_the_operator_sets_is_its_own(name: str) -> None:
 @pytest.mark.parametrize("name", ["MY_HOME", "TRTLLM_LOG_LEVEL", "hf_home", "HTTP_PROXY"])
 def test_the_rest_is_free(name: str) -> None:
     assert not is_owned(name)
+
+
+def test_a_server_that_starts_its_ranks_is_told_so() -> None:
+    assert orchestrator_environment(spawns=True) == {
+        "TRTLLM_ORCHESTRATOR": "1",
+        "TRTLLM_ORCHESTRATOR_SPAWN_PROCESSES": "1",
+    }
+
+
+def test_a_server_whose_ranks_start_with_it_is_told_so() -> None:
+    assert orchestrator_environment(spawns=False)["TRTLLM_ORCHESTRATOR_SPAWN_PROCESSES"] == "0"
