@@ -56,6 +56,7 @@ class EngineDescription:
     parallelism: Parallelism
     limits: BuildLimits
     speculation: HeadSpeculation | None = None
+    logits_type: str = "float32"
 
 
 def write_engine(
@@ -131,8 +132,9 @@ def describe_engine(directory: Path) -> EngineDescription:
             max_draft_len=build["max_draft_len"],
             speculative_decoding_mode=modes[build["speculative_decoding_mode"]],
         )
-        speculation = parse_speculation(document["pretrained_config"])
-        return EngineDescription(directory, document["version"], model, parallelism, limits, speculation)
+        pretrained = document["pretrained_config"]
+        speculation, logits = parse_speculation(pretrained), pretrained["logits_dtype"]
+        return EngineDescription(directory, document["version"], model, parallelism, limits, speculation, logits)
     except (ModelFilesError, KeyError, TypeError) as problem:
         raise EngineError(f"{directory}: is not an engine directory of this simulator: {problem}") from problem
 

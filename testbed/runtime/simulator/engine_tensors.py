@@ -30,12 +30,14 @@ class EngineCall:
         exclude_input: whether output_ids leave the prompt out.
         perf_metrics: whether acceptance is returned.
         logits_type: floating-point type of logits tensors in Triton.
+        written_type: the engine's own; none for the same.
     """
 
     request: EngineRequest
     exclude_input: bool
     perf_metrics: bool
     logits_type: type[np.floating[Any]]
+    written_type: str | None = None
 
 
 class TensorReader:
@@ -70,7 +72,12 @@ class TensorReader:
 
 
 def parse_call(
-    read: TensorReader, *, exclude_input: bool, fast_logits: bool, logits_type: type[np.floating[Any]]
+    read: TensorReader,
+    *,
+    exclude_input: bool,
+    fast_logits: bool,
+    logits_type: type[np.floating[Any]],
+    written_type: str | None = None,
 ) -> EngineCall:
     """Read one request of the engine model.
 
@@ -79,6 +86,7 @@ def parse_call(
         exclude_input: the model's default for requests that don't say.
         fast_logits: whether draft_logits hold a handle.
         logits_type: as config.pbtxt declares logits.
+        written_type: as the engine's config.json declares them.
 
     Raises:
         RequestError: a tensor is missing or contradicts another.
@@ -110,7 +118,8 @@ def parse_call(
     if request.max_tokens < 1:
         raise RequestError(f"request_output_len is {request.max_tokens}; it must be at least 1")
     excluded = read.flag("exclude_input_in_output", default=exclude_input)
-    return EngineCall(request, excluded, read.flag("return_perf_metrics", default=False), logits_type)
+    metrics = read.flag("return_perf_metrics", default=False)
+    return EngineCall(request, excluded, metrics, logits_type, written_type)
 
 
 def _temperature(read: TensorReader) -> float:
@@ -144,10 +153,19 @@ def answer_tensors(call: EngineCall, result: EngineResult) -> Mapping[str, NDArr
     if result.handle is not None:
         tensors["generation_logits"] = handle_to_array(result.handle, call.logits_type)[np.newaxis, np.newaxis]
     elif result.logits is not None:
-        tensors["generation_logits"] = result.logits.astype(call.logits_type)[np.newaxis, np.newaxis]
+        tensors["generation_logits"] = _as_declared(result.logits, call)[np.newaxis, np.newaxis]
     if call.perf_metrics:
         tensors |= acceptance_tensors(result.drafted, result.accepted)
     return tensors
+
+
+def _as_declared(logits: NDArray[np.float32], call: EngineCall) -> NDArray[Any]:
+    """Return the logits as Triton's type; of another type than the engine's the original reads the wrong bytes."""
+    if call.written_type is None or np.dtype(call.written_type) == np.dtype(call.logits_type):
+        return logits.astype(call.logits_type)
+    size = logits.size * np.dtype(call.logits_type).itemsize
+    content = logits.astype(call.written_type).tobytes()[:size]
+    return np.frombuffer(content.ljust(size, b"\0"), dtype=call.logits_type).reshape(logits.shape)
 
 
 def acceptance_tensors(drafted: int, accepted: int) -> Mapping[str, NDArray[Any]]:

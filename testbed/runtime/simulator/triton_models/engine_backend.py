@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import triton_python_backend_utils as pb_utils  # type: ignore[import-not-found]  # Triton brings it
 
 from testbed.runtime.simulator.engine_tensors import EngineCall, TensorReader, answer_tensors, parse_call
@@ -45,8 +46,15 @@ class TritonPythonModel:
             log=_log,
         )
         self._session = EngineSession(parse_parameters(config), around)
+        self._warn_of_logits(logits["data_type"])
         if self._session.attach():
             threading.Thread(target=_leave_job, daemon=True).start()
+
+    def _warn_of_logits(self, declared: str) -> None:
+        written = self._session.engine.logits_type
+        if np.dtype(self._logits_type) != np.dtype(written):
+            name = self._session.parameters.model_name
+            _log(f"WARNING {name}: {written} logits are read as {declared} and so wrong; the original says nothing")
 
     def execute(self, requests: Sequence[Any]) -> list[Any] | None:
         """Answer requests one after the other."""
@@ -85,6 +93,7 @@ class TritonPythonModel:
             exclude_input=self._session.parameters.exclude_input_in_output,
             fast_logits=self._session.assignment.fast_logits,
             logits_type=self._logits_type,
+            written_type=self._session.engine.logits_type,
         )
 
     def finalize(self) -> None:

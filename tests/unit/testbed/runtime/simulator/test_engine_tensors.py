@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +44,17 @@ def test_a_temperature_without_top_k_or_top_p_stays_greedy() -> None:
 
 def test_as_many_tokens_at_least_as_at_most_ignore_the_end_mark() -> None:
     assert call(min_tokens=[[4]]).request.end_id == -1
+
+
+def test_logits_of_another_type_than_the_engines_are_misread_silently() -> None:
+    result = EngineResult(tokens=(8,), logits=np.asarray([[1.0, 5.0, 2.0]], dtype=np.float32))
+    read = [
+        answer_tensors(replace(call(), written_type=written), result)["generation_logits"]
+        for written in ("float32", "float16")
+    ]
+    assert [logits.shape for logits in read] == [(1, 1, 1, 3)] * 2
+    assert int(read[0].argmax()) == 1
+    assert not np.array_equal(read[0], read[1])
 
 
 def test_an_input_length_beyond_the_input_is_refused() -> None:
