@@ -13,6 +13,7 @@ from testbed.cluster.cache import cache_directory
 from testbed.cluster.requirements import require_node_programs
 from testbed.hub.server import Hub
 from testbed.operator import OperatorProcess, install
+from testbed.played_releases import default_parts, other_releases
 from testbed.runtime.build import build_image
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def running_session(
     with running_cluster(ClusterOptions(kwok_nodes=None, real_node=node), progress=progress) as cluster:
         with progress.step("install the CRDs and the operator's rights"):
             install(cluster)
-        rows = [simulator_release(image.reference), *releases]
+        rows = [simulator_release(image.reference), *other_releases(), *releases]
         with running_operator(cluster, releases=rows, progress=progress) as (hub, operator):
             yield Session(cluster=cluster, image=image, hub=hub, operator=operator)
 
@@ -114,7 +115,7 @@ def configuration(
             "storage": {"claim": {"size": STORE_SIZE}},
             "huggingFaceEndpoint": endpoint,
             "gpuProduct": PRODUCT,
-            "defaultReleases": {"LLMAPI": RELEASE, "TensorRTEngine": RELEASE},
+            "defaultReleases": {"LLMAPI": RELEASE, "TensorRTEngine": RELEASE, "VLLM": RELEASE},
             "releases": list(releases),
             "namespaces": list(namespaces),
         }
@@ -128,7 +129,7 @@ def simulator_release(image: str, *, name: str = RELEASE, **fields: Any) -> dict
         "image": image,
         "tensorrtLLM": "1.1.0",
         "simulator": True,
-        "LLMAPI": {"methods": ["Eagle3", "None"]},
+        **default_parts(),
         "TensorRTEngine": {"methods": ["DraftTarget", "None"]},
         "source": "the testbed's simulator image",
         **fields,
