@@ -7,13 +7,16 @@ import pytest
 from specdec_operator.planning.admission import admit
 from specdec_operator.planning.engines import plan_engines
 from specdec_operator.planning.refusal import Refused
+from specdec_operator.pod.inputs import InspectEngineInput
 from specdec_operator.runtimes.table import load_table
+from tests.unit.engine_specs import EAGLE, MEDUSA, REDRAFTER, eagle_head, engine_facts, medusa_heads
 from tests.unit.specs import (
     BASELINE,
     BASELINE_ENGINE,
     CONFIGURATION,
     DRAFT_TARGET,
     EAGLE3,
+    PRODUCT,
     engines_of,
     facts,
     facts_of,
@@ -101,6 +104,8 @@ def test_an_engine_is_built_on_the_gpu_that_serves_it() -> None:
         {"update": {"strategy": "Surge"}},
         {"runtime": {"backend": "TensorRTEngine", "release": "26.05"}},
         {"target__source": {"huggingFace": {"repository": "a/mirror", "revision": "v2"}}},
+        {"placement": {"gpu": {"product": PRODUCT, "memory": "80Gi"}}},
+        {"serving": {"maxAttentionWindow": 512}},
     ],
 )
 def test_what_does_not_decide_the_content_is_no_part_of_the_key(changes: dict[str, Any]) -> None:
@@ -119,6 +124,14 @@ def test_what_does_not_decide_the_content_is_no_part_of_the_key(changes: dict[st
         {"placement": {"gpu": {"product": "NVIDIA-A10"}}},
         {"runtime": {"backend": "TensorRTEngine", "release": "25.10"}},
         {"runtime": {"backend": "TensorRTEngine", "release": "26.04", "image": {"reference": "example.com/own:1"}}},
+        {"engine__maxBatchedTokens": 16384},
+        {"engine__extraBuildArguments": {"reduce_fusion": "enable"}},
+        {"target__parallelism": {"pipeline": 2}},
+        {"target__quantization": {"format": "FP8"}},
+        {"target__quantization": {"format": "INT8WeightOnly"}},
+        {"placement": {"gpu": {"product": PRODUCT, "resourceName": "nvidia.com/mig-1g.10gb"}}},
+        {"placement": {"gpu": {"product": f"{PRODUCT}-MIG-1g.10gb"}}},
+        {"speculation": {"method": "Lookahead"}},
     ],
 )
 def test_what_decides_the_content_is_part_of_the_key(changes: dict[str, Any]) -> None:
@@ -190,3 +203,144 @@ def test_no_step_is_run_by_a_shell() -> None:
     programs = {argv(role, step)[0] for role in (0, 1) for step in (0, 1)}
 
     assert programs == {"python3", "trtllm-build"}
+
+
+def head_key(spec: dict[str, Any], draft: Any = None, **changes: Any) -> str:
+    made = model(spec, **changes)
+    known = engine_facts(made.spec.speculation.method)
+    return engines_of(made, {**known, **({"draft": draft} if draft else {})})[0].spec.key
+
+
+@pytest.mark.parametrize("spec", [EAGLE, MEDUSA, REDRAFTER])
+def test_a_head_is_built_into_its_target_s_one_engine(spec: dict[str, Any]) -> None:
+    made = model(spec)
+    (engine,) = engines_of(made, engine_facts(made.spec.speculation.method))
+    target, draft = models_of(made)
+
+    assert engine.role == "target-engine"
+    assert engine.spec.build is not None
+    assert (engine.spec.build.model, engine.spec.build.head) == (target.yields, draft.yields)
+
+
+def test_a_draft_model_is_no_head() -> None:
+    builds = [engine.spec.build for engine in engines_of(model(DRAFT_TARGET))]
+
+    assert [build.head for build in builds if build] == [None, None]
+
+
+def test_another_head_is_another_engine() -> None:
+    assert head_key(EAGLE, eagle_head(commit="9" * 40)) != head_key(EAGLE)
+
+
+def test_the_tree_of_a_request_is_no_part_of_the_key() -> None:
+    tree = {"choices": {"preset": "mc_sim_7b_63"}}
+
+    assert head_key(EAGLE, speculation__eagle=tree) == head_key(EAGLE)
+
+
+def test_the_depth_that_a_tree_needs_is_part_of_the_key() -> None:
+    tree = {"choices": {"paths": [[0, 0]]}}
+
+    assert head_key(EAGLE, speculation__eagle=tree) != head_key(EAGLE)
+
+
+def test_an_engine_is_built_for_the_tree_that_is_declared() -> None:
+    made = model(EAGLE, speculation__eagle={"choices": {"paths": [[0, 0, 0], [1, 0]]}})
+    build = engines_of(made, engine_facts("Eagle"))[0].spec.build
+
+    assert build is not None
+    assert option(build.steps[0].argv, "--num_eagle_layers") == "3"
+    assert option(build.steps[0].argv, "--max_non_leaves_per_layer") == "2"
+
+
+@pytest.mark.parametrize(("declared", "counted", "built"), [(None, 5, "5"), (3, 5, "3"), (None, None, "4")])
+def test_medusa_heads_are_declared_or_counted(declared: int | None, counted: int | None, built: str) -> None:
+    paths = {"choices": {"paths": [[0, 0, 0]]}}
+    made = model(MEDUSA, speculation__medusa={**paths, **({"heads": declared} if declared else {})})
+    known = {**engine_facts("Medusa"), "draft": medusa_heads(medusa_heads=counted)}
+    build = engines_of(made, known)[0].spec.build
+
+    assert build is not None
+    assert option(build.steps[0].argv, "--num_medusa_heads") == built
+
+
+def calibrated(source: dict[str, Any], samples: int = 512) -> dict[str, Any]:
+    calibration = {"source": {"persistentVolumeClaim": source}, "samples": samples}
+    return {"target__quantization": {"format": "FP8", "calibration": calibration}}
+
+
+def test_calibration_texts_are_mounted_from_their_claim() -> None:
+    (engine,) = engines_of(model(BASELINE_ENGINE, **calibrated({"claimName": "texts", "subPath": "cnn_dailymail"})))
+
+    assert engine.spec.build is not None
+    assert engine.spec.build.calibration is not None
+    assert (engine.spec.build.calibration.claim_name, engine.spec.build.calibration.sub_path) == (
+        "texts",
+        "cnn_dailymail",
+    )
+    assert option(engine.spec.build.steps[0].argv, "--calib_dataset") == "{calibration}"
+
+
+def test_other_calibration_texts_and_more_of_them_are_other_engines() -> None:
+    keys = {
+        key_of(**calibrated({"claimName": "a"})),
+        key_of(**calibrated({"claimName": "b"})),
+        key_of(**calibrated({"claimName": "a"}, samples=64)),
+    }
+
+    assert len(keys) == 3
+
+
+def test_a_quantizer_gets_gpus_that_hold_the_whole_model() -> None:
+    known = {"target": facts(weight_bytes=141_000_000_000)}
+    (engine,) = engines_of(model(BASELINE_ENGINE, target__quantization={"format": "FP8"}), known)
+
+    assert engine.spec.gpu is not None
+    assert engine.spec.gpu.count == 2
+
+
+def test_a_proof_is_no_part_of_the_key() -> None:
+    (engine,) = engines_of(model(BASELINE_ENGINE))
+    (split,) = engines_of(model(BASELINE_ENGINE, engine__maxInputLength=16, engine__maxSequenceLength=3072))
+
+    assert [[step.name for step in e.spec.build.steps] for e in (engine, split) if e.spec.build] == [
+        ["convert", "build", "prove"],
+        ["convert", "build"],
+    ]
+
+
+PREBUILT = {"prebuilt": {"target": {"claimName": "engines", "subPath": "llama-8b"}}}
+
+
+def prebuilt(**changes: Any) -> Any:
+    return engines_of(model(BASELINE_ENGINE, engine=PREBUILT, **changes))[0]
+
+
+def test_a_prebuilt_engine_is_inspected_and_never_built() -> None:
+    engine = prebuilt()
+
+    assert (engine.spec.build, engine.spec.gpu, engine.spec.type) == (None, None, "Engine")
+    assert engine.spec.claim_name == "engines"
+
+
+def test_a_prebuilt_engine_is_served_from_where_it_lies() -> None:
+    engine = prebuilt()
+
+    assert (engine.yields.claim_name, engine.yields.sub_path) == ("engines", "llama-8b")
+
+
+def test_what_a_prebuilt_engine_must_be_is_told_its_inspection() -> None:
+    expected = InspectEngineInput.from_json(prebuilt(serving={"maxBatchSize": 2}).spec.prebuilt.expectation)
+
+    assert (expected.tensorrt_llm_version, expected.engine.batch, expected.engine.prebuilt) == ("1.2.1", 2, True)
+
+
+def test_a_prebuilt_engine_that_must_be_more_is_looked_at_again() -> None:
+    assert prebuilt(serving={"maxBatchSize": 2}).name != prebuilt(serving={"maxBatchSize": 4}).name
+
+
+def test_the_other_engine_of_a_pair_is_built() -> None:
+    made = model(DRAFT_TARGET, engine={"prebuilt": {"draft": {"claimName": "engines"}}})
+    target, draft = engines_of(made)
+
+    assert (target.spec.build is not None, draft.spec.prebuilt is not None) == (True, True)

@@ -10,8 +10,9 @@ from specdec_operator.pod.check import check
 from specdec_operator.pod.errors import ProgramFailure
 from specdec_operator.pod.gpu import product_label
 from specdec_operator.pod.inputs import CheckInput, EngineExpectation
+from specdec_operator.pod.prebuilt_engine import require_prebuilt
 from tests.unit.pod.models import write_model
-from tests.unit.pod.tools import Image, engine_config, publish_engine
+from tests.unit.pod.tools import Image, engine_config, publish_engine, write_engine
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -128,6 +129,30 @@ def test_an_engine_with_other_logits_is_refused(tmp_path: Path) -> None:
     engines = (EngineExpectation(directory=str(tmp_path / "e"), ranks=1, logits_data_type="TYPE_FP32"),)
 
     assert reason(gpus=0, engines=engines) == "LogitsTypeMismatch"
+
+
+def test_an_engine_of_another_method_is_refused(tmp_path: Path) -> None:
+    publish_engine(tmp_path / "e", config=engine_config(speculative_decoding_mode=1, max_draft_len=0))
+    engines = (EngineExpectation(directory=str(tmp_path / "e"), ranks=1, speculative_mode="medusa", draft_tokens=63),)
+
+    assert reason(gpus=0, engines=engines) == "EngineMismatch"
+
+
+def test_a_prebuilt_engine_needs_no_manifest(tmp_path: Path) -> None:
+    engine = write_engine(tmp_path / "e")
+    digest = require_prebuilt(engine, ranks=1)
+    engines = (EngineExpectation(directory=str(engine), ranks=1, digest=digest, prebuilt=True),)
+
+    assert check(CheckInput(gpus=0, engines=engines))["gpus"] == []
+
+
+def test_a_prebuilt_engine_that_changed_is_looked_at_again(tmp_path: Path) -> None:
+    engine = write_engine(tmp_path / "e")
+    digest = require_prebuilt(engine, ranks=1)
+    (engine / "rank0.engine").write_text("another engine")
+    engines = (EngineExpectation(directory=str(engine), ranks=1, digest=digest, prebuilt=True),)
+
+    assert reason(gpus=0, engines=engines) == "EngineDamaged"
 
 
 def test_an_engine_that_is_not_there_is_missing(tmp_path: Path) -> None:

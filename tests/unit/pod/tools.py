@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from specdec_operator.pod.manifest import describe
 from specdec_operator.pod.store import publish
@@ -53,16 +53,30 @@ class Image:
         (directory / "METADATA").write_text(f"Metadata-Version: 2.1\nName: vllm\nVersion: {version}\n")
 
 
-def engine_config(*, version: str = "1.1.0", logits_data_type: str = "float32") -> str:
-    """An engine's config.json."""
-    return json.dumps({"version": version, "pretrained_config": {"logits_dtype": logits_data_type}})
+def engine_config(*, version: str = "1.1.0", logits_data_type: str = "float32", **build: Any) -> str:
+    """An engine's config.json.
+
+    Args:
+        build: What its build_config says; `tp_size` and `pp_size` go to the mapping.
+    """
+    mapping = {name: build.pop(name) for name in ("tp_size", "pp_size") if name in build}
+    pretrained = {"logits_dtype": logits_data_type, **({"mapping": mapping} if mapping else {})}
+    return json.dumps(
+        {"version": version, "pretrained_config": pretrained, **({"build_config": build} if build else {})}
+    )
+
+
+def write_engine(directory: Path, *, ranks: int = 1, config: str | None = None) -> Path:
+    """An engine that nobody published: without a manifest."""
+    directory.mkdir(parents=True)
+    for rank in range(ranks):
+        (directory / f"rank{rank}.engine").write_text(f"engine {rank}")
+    (directory / "config.json").write_text(config or engine_config())
+    return directory
 
 
 def publish_engine(target: Path, *, ranks: int = 1, config: str | None = None) -> str:
     """Publish an engine; its digest."""
     scratch = target.with_name(f"{target.name}-scratch")
-    scratch.mkdir(parents=True)
-    for rank in range(ranks):
-        (scratch / f"rank{rank}.engine").write_text(f"engine {rank}")
-    (scratch / "config.json").write_text(config or engine_config())
+    write_engine(scratch, ranks=ranks, config=config)
     return publish(scratch, target, describe(scratch, kind="Engine", origin={}, hashed=True)).digest()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from specdec_operator.api.v1alpha1.model_artifact import ModelArtifact, ModelArt
 from specdec_operator.resources.artifacts import model_artifact
 from specdec_operator.resources.jobs import JobObjects, job_name, render_job
 from specdec_operator.resources.template import Templates
+from tests.unit.engine_specs import EAGLE, engine_facts
 from tests.unit.specs import ALL, BASELINE, BASELINE_ENGINE, EAGLE3, engines_of, facts, model, models_of, plan_of
 
 CLAIM = {"persistentVolumeClaim": {"claimName": "models", "subPath": "llama"}}
@@ -182,6 +184,77 @@ def test_the_root_of_the_store_may_be_the_model() -> None:
     objects = build(target={"source": root}, storage={"claimName": "store"})
 
     assert {"name": "store", "mountPath": "/model", "readOnly": True} in container(objects)["volumeMounts"]
+
+
+def built_in_head(**changes: Any) -> JobObjects:
+    made = model(EAGLE, **changes)
+    return job_of(engines_of(made, engine_facts("Eagle"))[0], made)
+
+
+def test_a_head_is_mounted_beside_its_model() -> None:
+    objects = built_in_head()
+    target, draft = models_of(model(EAGLE))
+    mounts = {mount["mountPath"]: mount for mount in container(objects)["volumeMounts"]}
+
+    assert target.yields is not None
+    assert draft.yields is not None
+    assert (mounts["/model"]["subPath"], mounts["/head"]["subPath"]) == (target.yields.sub_path, draft.yields.sub_path)
+    assert document(objects, "build")["head"] == "/head"
+
+
+def test_a_head_on_a_claim_of_its_own_is_mounted_from_that() -> None:
+    objects = built_in_head(draft={"source": {"persistentVolumeClaim": {"claimName": "heads", "subPath": "eagle"}}})
+
+    assert {"name": "model-0", "mountPath": "/head", "readOnly": True, "subPath": "eagle"} in container(objects)[
+        "volumeMounts"
+    ]
+    assert volumes(objects)["model-0"] == {"persistentVolumeClaim": {"claimName": "heads"}}
+
+
+@pytest.mark.parametrize(
+    ("source", "path"),
+    [
+        ({"claimName": "texts", "subPath": "a/cnn_dailymail"}, "/calibration/cnn_dailymail"),
+        ({"claimName": "texts"}, "/calibration/texts"),
+    ],
+)
+def test_calibration_texts_are_mounted_under_their_own_name(source: dict[str, Any], path: str) -> None:
+    calibration = {"source": {"persistentVolumeClaim": source}}
+    objects = build(target__quantization={"format": "FP8", "calibration": calibration})
+
+    assert document(objects, "build")["calibration"] == path
+    assert path in {mount["mountPath"] for mount in container(objects)["volumeMounts"]}
+
+
+def test_a_quantizer_s_job_asks_for_the_gpus_that_hold_the_model() -> None:
+    made = model(BASELINE_ENGINE, target__quantization={"format": "FP8"})
+    objects = job_of(engines_of(made, {"target": facts(weight_bytes=141_000_000_000)})[0], made)
+
+    assert container(objects)["resources"]["limits"][GPU] == "2"
+
+
+def test_a_prebuilt_engine_is_only_looked_at() -> None:
+    engine = {"prebuilt": {"target": {"claimName": "engines", "subPath": "llama"}}}
+    objects = build(engine=engine)
+
+    assert container(objects)["args"][2] == "inspect_engine"
+    assert document(objects, "inspect_engine")["engine"]["directory"] == "/engine"
+    assert {"name": "engine-0", "mountPath": "/engine", "readOnly": True, "subPath": "llama"} in container(objects)[
+        "volumeMounts"
+    ]
+    assert environment(objects)["NVIDIA_VISIBLE_DEVICES"] == "void"
+    assert GPU not in container(objects)["resources"]["limits"]
+
+
+def test_an_engine_artifact_of_an_older_operator_is_built_by_its_weights() -> None:
+    made = model(BASELINE_ENGINE)
+    (request,) = engines_of(made)
+    assert request.spec.build is not None
+    older = request.spec.build.model_copy(update={"memory_bytes": 0, "scratch_bytes": 0})
+    objects = job_of(replace(request, spec=request.spec.model_copy(update={"build": older})), made)
+
+    assert document(objects, "build")["scratchBytes"] == 3 * 16_000_000_000
+    assert container(objects)["resources"]["limits"]["memory"] == "31542Mi"
 
 
 def test_looking_for_an_engine_runs_no_build() -> None:

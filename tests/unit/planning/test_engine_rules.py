@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from specdec_operator.planning.engine_rules import architecture_refusals, engine_refusals, is_prebuilt
+from tests.unit.engine_specs import EAGLE, ENGINE_SPECS, MEDUSA, REDRAFTER, engine_facts
+from tests.unit.specs import BASELINE_ENGINE, DRAFT_TARGET, facts, model, resolution_of
+
+if TYPE_CHECKING:
+    from specdec_operator.planning.refusal import Refusal
+
+PREBUILT = {"claimName": "engines", "subPath": "llama"}
+
+
+def of_architecture(spec: dict[str, Any], architecture: str, **changes: Any) -> list[Refusal]:
+    made = model(spec, **changes)
+    known = engine_facts(made.spec.speculation.method, architecture=architecture)
+    return architecture_refusals(made.spec, resolution_of(made), known)
+
+
+@pytest.mark.parametrize(
+    "architecture",
+    ["LlamaForCausalLM", "Qwen2ForCausalLM", "OPTForCausalLM", "GPT2LMHeadModel", "Gemma2ForCausalLM"],
+)
+def test_a_family_with_a_converter_is_taken(architecture: str) -> None:
+    assert of_architecture(BASELINE_ENGINE, architecture) == []
+
+
+def test_an_unknown_architecture_is_refused_with_the_list() -> None:
+    (refusal,) = of_architecture(BASELINE_ENGINE, "MambaForCausalLM")
+
+    assert (refusal.reason, refusal.path) == ("UnsupportedArchitecture", "spec.target.source")
+    assert refusal.message.startswith(
+        "no converter is known for MambaForCausalLM on TensorRTEngine; known: BloomForCausalLM, FalconForCausalLM, "
+    )
+
+
+def test_a_draft_model_s_architecture_is_judged_too() -> None:
+    made = model(DRAFT_TARGET)
+    known = {"target": facts(), "draft": facts(architecture="MambaForCausalLM")}
+
+    assert [r.path for r in architecture_refusals(made.spec, resolution_of(made), known)] == ["spec.draft.source"]
+
+
+def test_a_family_newer_than_the_release_is_refused() -> None:
+    (refusal,) = of_architecture(
+        BASELINE_ENGINE, "Qwen3ForCausalLM", runtime={"backend": "TensorRTEngine", "release": "25.01"}
+    )
+
+    assert refusal.message.startswith("Qwen3ForCausalLM is converted from TensorRT-LLM 0.20.0 on, release 25.01 holds ")
+
+
+@pytest.mark.parametrize(
+    ("spec", "architecture"),
+    [
+        (EAGLE, "Qwen2ForCausalLM"),
+        (EAGLE, "MistralForCausalLM"),
+        (MEDUSA, "OPTForCausalLM"),
+        (REDRAFTER, "GPTJForCausalLM"),
+    ],
+)
+def test_a_head_on_a_family_that_its_converter_does_not_take_is_refused(
+    spec: dict[str, Any], architecture: str
+) -> None:
+    assert [(r.reason, r.path) for r in of_architecture(spec, architecture)] == [
+        ("UnsupportedArchitecture", "spec.target.source")
+    ]
+
+
+def test_the_families_that_a_head_goes_with_are_named() -> None:
+    (refusal,) = of_architecture(MEDUSA, "OPTForCausalLM")
+
+    assert refusal.message == (
+        "Medusa engines are built for LlamaForCausalLM, MixtralForCausalLM, Qwen2ForCausalLM, not for OPTForCausalLM: "
+        "use DraftTarget, or Eagle3 on the backend LLMAPI"
+    )
+
+
+@pytest.mark.parametrize(("spec", "architecture"), [(MEDUSA, "Qwen2ForCausalLM"), (REDRAFTER, "Qwen2ForCausalLM")])
+def test_heads_go_with_more_than_llama_where_their_converters_do(spec: dict[str, Any], architecture: str) -> None:
+    assert of_architecture(spec, architecture) == []
+
+
+def test_a_family_that_the_quantizer_does_not_know_is_refused() -> None:
+    (refusal,) = of_architecture(BASELINE_ENGINE, "OPTForCausalLM", target__quantization={"format": "FP8"})
+
+    assert (refusal.reason, refusal.path) == ("QuantizationUnsupported", "spec.target.quantization.format")
+
+
+def test_a_converter_without_stages_is_named() -> None:
+    (refusal,) = of_architecture(BASELINE_ENGINE, "GemmaForCausalLM", target__parallelism={"pipeline": 2})
+
+    assert (refusal.reason, refusal.path) == ("ParallelismMismatch", "spec.target.parallelism.pipeline")
+
+
+def test_a_prebuilt_engine_needs_no_converter() -> None:
+    engine = {"prebuilt": {"target": PREBUILT}}
+
+    assert of_architecture(BASELINE_ENGINE, "MambaForCausalLM", engine=engine) == []
+
+
+def test_gpus_too_old_for_a_method_are_refused() -> None:
+    made = model(EAGLE)
+    (refusal,) = engine_refusals(made.spec, replace(resolution_of(made), gpu_product="Tesla-T4"))
+
+    assert refusal.message == (
+        "Eagle engines need compute capability 8.0, Tesla-T4 has 7.5: name newer GPUs, or use another method"
+    )
+
+
+@pytest.mark.parametrize("spec", ENGINE_SPECS.values(), ids=ENGINE_SPECS)
+def test_every_method_s_plain_spec_is_taken(spec: dict[str, Any]) -> None:
+    made = model(spec)
+
+    assert engine_refusals(made.spec, resolution_of(made)) == []
+
+
+def test_a_prebuilt_draft_engine_of_a_head_is_refused() -> None:
+    made = model(EAGLE, engine={"prebuilt": {"draft": PREBUILT}})
+    (refusal,) = engine_refusals(made.spec, resolution_of(model(EAGLE)))
+
+    assert (refusal.reason, refusal.path) == ("PrebuiltUnused", "spec.engine.prebuilt.draft")
+
+
+def test_one_engine_of_a_pair_may_be_prebuilt() -> None:
+    made = model(DRAFT_TARGET, engine={"prebuilt": {"draft": PREBUILT}})
+
+    assert (is_prebuilt("target", made.spec), is_prebuilt("draft", made.spec)) == (False, True)
