@@ -48,7 +48,8 @@ KUBERNETES = frozenset(
         "OOMKilled",
         "PodScheduled",
     }
-    | {"ProgressDeadlineExceeded", "Progressing", "ReadWriteMany", "ReadWriteOncePod", "Running", "Succeeded", "True"}
+    | {"FailedResourceClaimCreation", "ProgressDeadlineExceeded", "Progressing", "ReadOnlyMany"}
+    | {"ReadWriteMany", "ReadWriteOncePod", "Running", "Succeeded", "True"}
     | {"Unknown"}
 )
 HUB_ERRORS = frozenset(
@@ -65,6 +66,7 @@ OTHERS = frozenset(
 OPTIONS = frozenset(
     {"Auto", "Disabled", "Fast", "GuaranteedNoEvict"}  # values of spec fields
     | {"Leader", "Orchestrator", "Single", "SpawningOrchestrator"}  # how a pod's processes find each other
+    | {"Effective", "Ineffective"}  # words of status.acceptance
 )
 NOT_REASONS = (
     OPTIONS
