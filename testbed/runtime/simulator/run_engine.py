@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
+import ast
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,11 +58,11 @@ def _decoding(chosen: argparse.Namespace) -> DecodingParameters:
 
 
 def _nodes(text: str) -> tuple[tuple[int, ...], ...]:
-    return tuple(tuple(int(rank) for rank in node) for node in json.loads(text))
+    return tuple(tuple(int(rank) for rank in node) for node in ast.literal_eval(text))
 
 
 def _sizes(text: str) -> tuple[int, ...]:
-    window, ngram, verification_set = (int(size) for size in json.loads(text))
+    window, ngram, verification_set = (int(size) for size in ast.literal_eval(text))
     return window, ngram, verification_set
 
 
