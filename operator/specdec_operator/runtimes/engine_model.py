@@ -74,8 +74,6 @@ _UNSET: Final = (
 _FRACTION = 80
 _FRACTION_BESIDE_TOKENS = 90
 """TensorRT-LLM's own default; where tokens are derived they are the bound, not the fraction."""
-_FRACTION_SHARED = 40
-"""Two models on one GPU whose memory is unknown: each takes its part of what is free when it happens to load."""
 
 
 def engine(request: ServingRequest, support: EngineSupport, *, name: str, role: str) -> ModelTemplate:
@@ -120,9 +118,8 @@ def choices_text(tree: tuple[tuple[int, ...], ...]) -> str:
 
 def _cache(request: ServingRequest, role: str) -> dict[str, str]:
     cache, derived = request.cache(role), request.kv_tokens.get(role)
-    usual = _FRACTION_SHARED if request.shared_devices else _FRACTION
-    percent = cache.free_gpu_memory_percent or (_FRACTION_BESIDE_TOKENS if derived else usual)
-    tokens, host = cache.max_tokens or derived, request.host_cache_bytes.get(role)
+    percent = cache.free_gpu_memory_percent or (_FRACTION_BESIDE_TOKENS if derived else _FRACTION)
+    tokens, host = derived or cache.max_tokens, request.host_cache_bytes.get(role)
     return {
         "kv_cache_free_gpu_mem_fraction": f"{percent / 100:.2f}",
         "enable_kv_cache_reuse": "true" if cache.reuse else "false",

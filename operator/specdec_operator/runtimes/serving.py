@@ -54,7 +54,8 @@ class ServingRequest:
         choices: Nodes of the draft tree, parents first; None for the backend's own default.
         context_length: The longest prompt with its answer, in tokens, that the target's files allow.
         draft_context_length: The same of the draft's; None without a draft.
-        kv_tokens: Per role, the most tokens of its key-value cache; only where two models share a GPU.
+        kv_tokens: Per role, the most tokens of its key-value cache, within what is declared; only where two models
+            share a GPU.
         host_cache_bytes: Per role, host memory that takes what the GPU's cache does not hold; only where asked for.
         end_id: The token that ends a text, for the canary.
     """
