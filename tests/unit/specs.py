@@ -50,7 +50,19 @@ DRAFT_TARGET: Json = {
     "speculation": {"method": "DraftTarget", "maxDraftTokens": 10},
     "placement": {"gpu": {"product": PRODUCT}, "draftDevices": [0], "targetDevices": [1, 2, 3, 4]},
 }
-ALL = {"eagle3": EAGLE3, "baseline": BASELINE, "baseline-engine": BASELINE_ENGINE, "draft-target": DRAFT_TARGET}
+EAGLE3_VLLM: Json = {**EAGLE3, "runtime": {"backend": "VLLM"}}
+NGRAM: Json = {**BASELINE, "speculation": {"method": "NGram"}}
+DRAFT_TARGET_LLM_API: Json = {**EAGLE3, "runtime": {"backend": "LLMAPI"}, "speculation": {"method": "DraftTarget"}}
+ALL = {
+    "eagle3": EAGLE3,
+    "eagle3-vllm": EAGLE3_VLLM,
+    "n-gram": NGRAM,
+    "baseline": BASELINE,
+    "baseline-vllm": BASELINE_VLLM,
+    "baseline-engine": BASELINE_ENGINE,
+    "draft-target": DRAFT_TARGET,
+    "draft-target-llm-api": DRAFT_TARGET_LLM_API,
+}
 
 
 def model(spec: Json, *, name: str = "llama", **changes: Any) -> SpeculativeModel:

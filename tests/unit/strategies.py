@@ -69,7 +69,7 @@ def served_specs(draw: st.DrawFn) -> Json:
     """A spec that is served with the facts that `tests.unit.specs.facts_of` gives."""
     spec = copy.deepcopy(draw(st.sampled_from([*ALL.values()])))
     spec["target"]["parallelism"] = {"tensor": draw(st.sampled_from([1, 2, 4, 8]))}
-    if spec["speculation"]["method"] == "DraftTarget":
+    if spec["speculation"]["method"] == "DraftTarget" and "placement" in spec:
         spec["draft"]["parallelism"] = {"tensor": draw(st.sampled_from([1, 2, 4]))}
         spec["placement"] = {"gpu": spec["placement"]["gpu"]}
         if draw(st.booleans()):

@@ -52,4 +52,6 @@ def test_no_template_is_missing_in_the_image(repository: tuple[Path, Any]) -> No
     _, plan = repository
 
     for template in plan.files.templates:
-        assert any(Path(f"{IMAGE}{candidate}/config.pbtxt").is_file() for candidate in template.candidates)
+        assert not template.candidates or any(
+            Path(f"{IMAGE}{candidate}/config.pbtxt").is_file() for candidate in template.candidates
+        )
