@@ -104,6 +104,7 @@ async def test_ranks_and_devices_of_a_pair_are_derived(scene: Scene) -> None:
     assert placement == {
         "gpusPerReplica": 2,
         "worldSize": 3,
+        "orchestration": "Orchestrator",
         "models": [
             {"role": "target", "devices": [1], "participantIds": [2]},
             {"role": "draft", "devices": [0], "participantIds": [1]},

@@ -88,7 +88,7 @@ def _devices(spec: SpeculativeModelSpec) -> list[Refusal]:
             reason="TooManyDevices",
             path="spec.target.parallelism.tensor",
             message=f"target and draft need {gpus} GPUs in one pod, and {MOST_DEVICES} is the most: lower "
-            "target.parallelism.tensor or draft.parallelism.tensor",
+            "target.parallelism or draft.parallelism",
         )
     ]
 
