@@ -1,11 +1,104 @@
-"""Settings of all tests."""
+"""Settings of all tests, and how two workers share them.
+
+Most of the time the tests with a cluster wait, so `make test` runs two workers side by side, each with a lane of its
+own: one has the control plane that the operators under test share, the other the real node. All other tests come
+last: they fill what is left of either's time.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
+from typing import TYPE_CHECKING
+
 import hypothesis
+import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+from testbed.cluster import ClusterOptions, RealNode, TerminalProgress, running_cluster
+from testbed.cluster.lifecycle import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from xdist.remote import Producer
+
+    from testbed.cluster import Cluster, Progress
+
+LANES: Mapping[str, Sequence[str]] = {
+    "control plane": (
+        "integration/",
+        # Judges what all operators of the lane asked for.
+        "integration/test_operator_rights.py",
+    ),
+    "real node": (
+        # Starts the session's cluster and applies all models, which come up during the next two.
+        "e2e/test_refusals.py",
+        "integration/test_testbed_real_node.py",
+        "integration/test_demo.py",
+        "e2e/",
+        # Ends with a look at servers that have been idle for a while.
+        "e2e/test_serving.py",
+    ),
+}
+"""The beginnings of the paths of each lane's tests, in their order; the longest that fits counts."""
+ORDER = [(lane, start) for lane, starts in LANES.items() for start in starts]
 
 
 def pytest_configure() -> None:
     """Properties are not timed: how long an example takes says more of the machine than of the code."""
     hypothesis.settings.register_profile("untimed", deadline=None)
     hypothesis.settings.load_profile("untimed")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests of each lane in their order, one lane after the other, behind all other tests."""
+    items.sort(key=lambda item: _place(item.nodeid)[1])
+
+
+class LaneScheduling(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
+    """Gives each lane to one worker as a whole, then the other tests one by one to whoever has time."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return _place(nodeid)[0] or nodeid
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LaneScheduling:
+    """Have workers take lanes: the scheduler begins with what holds the most tests."""
+    return LaneScheduling(config, log)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Sweep what workers left that were stopped while they cleaned up, as at a Ctrl-C."""
+    if not is_worker(config) and config.getoption("numprocesses", default=None):
+        clean(progress=TerminalProgress(sys.stderr))
+
+
+@pytest.fixture(scope="session")
+def progress() -> Iterator[Progress]:
+    # A duplicate, which lives as long as the fixtures. pytest captures what goes there, and shows it with a failure.
+    with os.fdopen(os.dup(sys.__stderr__.fileno() if sys.__stderr__ else 2), "w") as stream:
+        yield TerminalProgress(stream)
+
+
+@pytest.fixture(scope="session")
+def spare_node(progress: Progress) -> Iterator[Cluster]:
+    """A cluster with a real node, and nothing of ours in it."""
+    with running_cluster(ClusterOptions(kwok_nodes=None, real_node=RealNode()), progress=progress) as running:
+        yield running
+
+
+def is_worker(config: pytest.Config) -> bool:
+    """Whether this process is one of several that run tests."""
+    return hasattr(config, "workerinput")
+
+
+def _place(nodeid: str) -> tuple[str, int]:
+    """Return a test's lane, "" for none, and its position among all that have one, -1 for none."""
+    path = nodeid.partition("::")[0].removeprefix("tests/")
+    fitting = [(len(start), position) for position, (_lane, start) in enumerate(ORDER) if path.startswith(start)]
+    if not fitting:
+        return "", -1
+    position = max(fitting)[1]
+    return ORDER[position][0], position

@@ -43,7 +43,7 @@ class RealNode:
     gpus: int = 8
     product: str = "NVIDIA-H100-80GB-HBM3"
     images: Sequence[Path] = ()
-    volumes: int = 16
+    volumes: int = 32
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 OWNER_VARIABLE = "SPECDEC_TESTBED_CLUSTER"
+# The programs collect garbage when their memory has grown fivefold instead of twofold: a fifth less of their time, for
+# some hundred megabytes.
+GARBAGE_COLLECTION = {"GOGC": "400"}
 POLL_SECONDS = 0.05
 LOG_TAIL_LINES = 15
 PROC = Path("/proc")
@@ -90,6 +93,7 @@ class Programs:
             "PATH": search_path(),
             "HOME": str(self._directory),
             OWNER_VARIABLE: str(self._directory),
+            **GARBAGE_COLLECTION,
         }
         with log.open("ab") as output:
             try:

@@ -1,4 +1,18 @@
-"""Which models each module's namespace starts with, so that all of them come up side by side."""
+"""Which models each module's namespace starts with, so that all of them come up side by side.
+
+To add a module of rows, `test_rows_<name>.py`:
+
+1. Write a function here, or in a module of its own, that takes the :class:`Place`, makes its namespace
+   (`place.create_namespace()`) and applies the models (`place.apply_model(name, spec)`), and returns without waiting
+   for them: every wait here delays the models of all casts after it.
+2. Name it in `CASTS` under the module's name, with a namespace that no other module has.
+3. In the module, carry the marks that the others carry, take the fixture `place`, and begin each test with
+   `place.until_ready(name)` or another of its waits: by then the model has mostly come up, and the wait is short.
+
+All casts share one node. It declares `GPUS` GPUs, more than all need, but really has this machine's memory, of which
+each pod asks for what `SMALL` says: a model of which only artifacts are looked at takes `replicas=0`. Each namespace
+takes one of the node's volumes for its store. `tests/conftest.py` tells in which order the modules come.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +30,7 @@ if TYPE_CHECKING:
     from tests.e2e.place import Place
 
 Json = dict[str, Any]
-GPUS = 16
+GPUS = 64
 EXAMPLES = Path(__file__).parents[2] / "examples" / "demo"
 TARGET = "specdec-testbed/tiny-llama"
 HEAD = "specdec-testbed/tiny-llama-eagle3"
@@ -138,7 +152,7 @@ def _claims(place: Place) -> None:
         },
         _filler(place),
     )
-    place.kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/filler", "--timeout=90s")
+    place.kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/filler", "--timeout=240s")
     place.apply_model("from-claim", baseline(claim("teams/whole")))
     place.apply_model("side-by-side", baseline(claim("teams/whole")))
     place.apply_model("damaged", engine(claim("teams/damaged")))
@@ -180,8 +194,9 @@ def _losing(place: Place) -> None:
 CASTS: Mapping[str, Cast] = {
     "test_serving": Cast("serving", _examples),
     "test_refusals": Cast("refused", _refused),
-    "test_claims": Cast("claims", _claims),
     "test_update": Cast("updated", _updated),
     "test_restart": Cast("killed", _killed),
     "test_lost_content": Cast("losing", _losing),
+    # Last, for it waits until its claim is filled.
+    "test_claims": Cast("claims", _claims),
 }

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from testbed.cluster import TerminalProgress
+from testbed.cluster import ExistingCluster, TerminalProgress
 from testbed.cluster.binaries import Builder
 from testbed.cluster.cache import cache_directory
+from testbed.cluster.existing import find_kubectl
 from testbed.cluster.processes import processes_of
 from testbed.cluster.requirements import require_node_programs
 from testbed.cluster.tools import CONTROL_PLANE, NODE
@@ -18,14 +20,18 @@ from testbed.runtime.build import build_image
 from testbed.session import running_session
 from tests.e2e.casting import CASTS, GPUS
 from tests.e2e.place import Place
+from tests.e2e.users_demo import start_demo
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator
 
-    from testbed.cluster import Progress
+    from testbed.cluster import Cluster, Progress
     from testbed.session import Session
 
 NEED_A_NODE = frozenset({"place", "users_cluster"})
+USERS_CLUSTER = "test_users_cluster"
+"""The module whose demo comes up beside the models."""
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -40,18 +46,29 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 @pytest.fixture(scope="session")
-def progress() -> Iterator[Progress]:
-    # pytest captures file descriptor 2 while tests and fixtures run; its duplicate speaks to the terminal.
-    with os.fdopen(os.dup(sys.__stderr__.fileno() if sys.__stderr__ else 2), "w") as stream:
-        yield TerminalProgress(stream)
-
-
-@pytest.fixture(scope="session")
 def session(progress: Progress) -> Iterator[Session]:
     with running_session(progress=progress, gpus=GPUS) as running:
         yield running
     assert not processes_of(running.cluster.directory), "a process of the session is left"
     assert not running.cluster.directory.exists(), "the cluster's folder is left"
+
+
+@pytest.fixture(scope="session")
+def users_cluster(spare_node: Cluster, progress: Progress, tmp_path_factory: pytest.TempPathFactory) -> ExistingCluster:
+    """A cluster that was there before, and stays."""
+    assert spare_node.node
+    spare_node.node.import_image(build_image(cache=cache_directory(), progress=progress.say).archive)
+    folder = tmp_path_factory.mktemp("users-cluster")
+    return ExistingCluster(spare_node.kubeconfig, spare_node.host_address, folder, find_kubectl(progress))
+
+
+@pytest.fixture(scope="session")
+def users_demo(users_cluster: ExistingCluster) -> Iterator[subprocess.Popen[str]]:
+    """A demo on it, which stays until it is told to end."""
+    with start_demo(users_cluster, "--keep") as process:
+        yield process
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
 
 
 @pytest.fixture(scope="session")
@@ -65,6 +82,8 @@ def places(session: Session, request: pytest.FixtureRequest) -> dict[str, Place]
         if module in chosen:
             made[module] = Place(session, cast.namespace)
             cast.enter(made[module])
+    if USERS_CLUSTER in chosen:
+        request.getfixturevalue("users_demo")
     return made
 
 

@@ -157,7 +157,7 @@ class Place:
 
 
 SMALL: Json = {
-    "serverResources": {"cpu": "20m", "memory": "1Gi"},
-    "jobResources": {"cpu": "20m", "memory": "512Mi"},
+    "serverResources": {"cpu": "20m", "memory": "640Mi"},
+    "jobResources": {"cpu": "20m", "memory": "256Mi"},
 }
-"""Resources of pods that share a small machine with many others."""
+"""Resources of pods that share a small machine with many others: a server of three ranks takes 400 MiB."""

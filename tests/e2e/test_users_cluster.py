@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import pytest
 
-from testbed.cluster import ExistingCluster
-from testbed.cluster.cache import cache_directory
-from testbed.cluster.existing import find_kubectl
 from testbed.demo.models import describe, serves
 from testbed.demo.port_forward import through_port_forward
 from testbed.demo.prompt import ask
 from testbed.demo.users_cluster import NAMESPACE
-from testbed.runtime.build import build_image
-from testbed.session import GPUS, PRODUCT
+from tests.e2e.users_demo import start_demo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    import subprocess
+    from collections.abc import Sequence
 
-    from testbed.cluster import Progress
+    from testbed.cluster import ExistingCluster
 
 pytestmark = [
     pytest.mark.realnode,
@@ -35,9 +27,6 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="real pods need a real node, which needs root"),
 ]
 
-ROOT = Path(__file__).parents[2]
-EXAMPLE = ROOT / "examples" / "demo" / "eagle3.yaml"
-KUBECONFIG_LINE = "export KUBECONFIG="
 KEPT_LINE = "It stays until Ctrl-C"
 STOP_SECONDS = 120.0
 
@@ -52,31 +41,14 @@ class Shown:
 
 
 @pytest.fixture(scope="module")
-def users_cluster(progress: Progress, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExistingCluster]:
-    image = build_image(cache=cache_directory(), progress=progress.say)
-    command = ["up", "--real-node", f"--gpus={GPUS}", f"--product={PRODUCT}", f"--image={image.archive}"]
-    process = start("testbed.cluster", *command)
-    try:
-        kubeconfig = Path(line_with(process, KUBECONFIG_LINE).removeprefix(KUBECONFIG_LINE))
-        server = json.loads(kubeconfig.read_text(encoding="utf-8"))["clusters"][0]["cluster"]["server"]
-        # The control plane listens where pods reach this machine.
-        address = urlsplit(server).hostname or ""
-        yield ExistingCluster(kubeconfig, address, tmp_path_factory.mktemp("users-cluster"), find_kubectl(progress))
-    finally:
-        stop(process)
-
-
-@pytest.fixture(scope="module")
-def shown(users_cluster: ExistingCluster) -> Shown:
-    where = (f"--kubeconfig={users_cluster.kubeconfig}", f"--address={users_cluster.host_address}")
-    process = start("testbed.demo", *where, f"--models={EXAMPLE}", "--keep")
+def shown(users_cluster: ExistingCluster, users_demo: subprocess.Popen[str]) -> Shown:
     lines: list[str] = []
     try:
-        line_with(process, KEPT_LINE, seen=lines)
+        line_with(users_demo, KEPT_LINE, seen=lines)
         forwarded = answer_through_port_forward(users_cluster)
     finally:
-        rest = stop(process)
-    return Shown(process.returncode, [*lines, *rest], forwarded)
+        rest = stop(users_demo)
+    return Shown(users_demo.returncode, [*lines, *rest], forwarded)
 
 
 def test_the_demo_serves_on_a_users_cluster(shown: Shown) -> None:
@@ -95,23 +67,11 @@ def test_ctrl_c_removes_all_that_the_demo_made(shown: Shown, users_cluster: Exis
 def test_the_demo_refuses_a_cluster_that_has_an_operator(shown: Shown, users_cluster: ExistingCluster) -> None:
     del shown  # it comes first: it needs a cluster without one
     users_cluster.kubectl("create", "namespace", "specdec-system")
-    where = (f"--kubeconfig={users_cluster.kubeconfig}", f"--address={users_cluster.host_address}")
-    process = start("testbed.demo", *where, f"--models={EXAMPLE}")
+    process = start_demo(users_cluster)
     output = process.communicate()[0]
     assert process.returncode == 1
     assert "namespace/specdec-system: there already" in output
     assert made(users_cluster) == ["namespace/specdec-system"]
-
-
-def start(module: str, *arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", module, *arguments],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
 
 
 def stop(process: subprocess.Popen[str]) -> Sequence[str]:
@@ -120,15 +80,14 @@ def stop(process: subprocess.Popen[str]) -> Sequence[str]:
     return process.communicate(timeout=STOP_SECONDS)[0].splitlines()
 
 
-def line_with(process: subprocess.Popen[str], start_of_line: str, *, seen: list[str] | None = None) -> str:
-    """Wait for a line of its output; pytest's timeout ends the wait."""
-    lines = [] if seen is None else seen
+def line_with(process: subprocess.Popen[str], start_of_line: str, *, seen: list[str]) -> None:
+    """Read its output up to a line; pytest's timeout ends the wait."""
     assert process.stdout is not None
     for line in process.stdout:
-        lines.append(line.rstrip("\n"))
+        seen.append(line.rstrip("\n"))
         if line.startswith(start_of_line):
-            return lines[-1]
-    raise AssertionError("\n".join(["it ended:", *lines]))
+            return
+    raise AssertionError("\n".join(["it ended:", *seen]))
 
 
 def answer_through_port_forward(cluster: ExistingCluster) -> str:

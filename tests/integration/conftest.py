@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from testbed.cluster import Progress
     from testbed.operator.metrics import Requests
 
-RIGHTS = "test_operator_rights"
-
 
 @dataclass
 class Ledger:
@@ -37,11 +35,6 @@ class Ledger:
     requests: dict[str, Requests] = field(default_factory=dict)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Judge the operator's rights after all that count its requests, and before real pods are started."""
-    items.sort(key=lambda item: ("tests/e2e" in item.nodeid, RIGHTS in item.nodeid))
-
-
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Build what the chosen tests need before the first one's timeout runs."""
     chosen = {marker.name for item in session.items for marker in item.iter_markers()}
@@ -52,13 +45,6 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if not session.config.option.collectonly:
         builder = Builder(cache=cache_directory(), environment=os.environ, progress=TerminalProgress(sys.stderr))
         builder.ensure(tools)
-
-
-@pytest.fixture(scope="session")
-def progress() -> Iterator[Progress]:
-    # pytest captures file descriptor 2 while tests and fixtures run; its duplicate speaks to the terminal.
-    with os.fdopen(os.dup(sys.__stderr__.fileno() if sys.__stderr__ else 2), "w") as stream:
-        yield TerminalProgress(stream)
 
 
 @pytest.fixture(scope="session")

@@ -48,8 +48,8 @@ class Api:
 @pytest.fixture(scope="module")
 def api(cluster: Cluster) -> Iterator[Api]:
     cluster.kubectl("apply", "--server-side", "--force-conflicts", f"--filename={CRDS}")
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", *(f"crd/{name}" for name in NAMES))
     _wait_until_served(cluster)
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", *(f"crd/{name}" for name in NAMES))
     cluster.kubectl("create", "namespace", NAMESPACE)
     yield Api(cluster)
     cluster.kubectl("delete", "namespace", NAMESPACE, "--wait=false")

@@ -7,17 +7,13 @@ from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
-import yaml
 
-from testbed.cluster import ClusterOptions, KwokNodes, running_cluster
 from testbed.operator.in_process import InProcessOperator
-from testbed.operator.install import CRDS, install, operator_kubeconfig, rights
+from testbed.operator.install import CRDS, install, install_rights, operator_kubeconfig
 from tests.integration.scene import baseline, configuration, stage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from testbed.cluster import Cluster, Progress
+    from testbed.cluster import Cluster
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.asyncio]
 
@@ -25,12 +21,11 @@ SECONDS = 30.0
 
 
 @pytest.fixture
-def bare_cluster(progress: Progress) -> Iterator[Cluster]:
+def bare_cluster(cluster: Cluster) -> Cluster:
     """A cluster with the operator's rights, and without its CRDs."""
-    nodes = KwokNodes(count=1, gpus=8, product="NVIDIA-H100-80GB-HBM3")
-    with running_cluster(ClusterOptions(kwok_nodes=nodes), progress=progress) as running:
-        running.kubectl("apply", "--server-side", "--filename=-", stdin=yaml.safe_dump_all(rights()))
-        yield running
+    cluster.kubectl("delete", "--ignore-not-found", "--wait=true", f"--filename={CRDS}")
+    install_rights(cluster)
+    return cluster
 
 
 async def test_an_operator_that_starts_before_its_crds_is_not_ready_until_they_come(bare_cluster: Cluster) -> None:

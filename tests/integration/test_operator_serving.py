@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.asyncio(loop_scope="module")]
 
-RESYNC_SECONDS = 10
-CONFIGURATION = configuration(resyncSeconds=RESYNC_SECONDS)
+# Oftener than the configuration lets a user ask for.
+RESYNC_SECONDS = 3
+CONFIGURATION = configuration().model_copy(update={"resync_seconds": RESYNC_SECONDS})
 SPECS = {
     "base": baseline(),
     "built": engine(),

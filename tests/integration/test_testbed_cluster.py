@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +18,7 @@ from testbed.cluster.processes import processes_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from testbed.cluster import Cluster
 
@@ -165,29 +167,44 @@ def test_any_users_kubeconfig_has_that_users_rights_only(cluster: Cluster) -> No
     assert "*.*" not in answer
 
 
-def test_two_clusters_run_side_by_side(cluster: Cluster) -> None:
+@dataclass(frozen=True)
+class Ended:
+    """A cluster that has ended.
+
+    Attributes:
+        directory: its folder.
+        nodes: its nodes' names.
+        processes: how many it had.
+        neighbour_answered: whether another cluster answered while it ran.
+    """
+
+    directory: Path
+    nodes: list[str]
+    processes: int
+    neighbour_answered: bool
+
+
+@pytest.fixture(scope="module")
+def ended(cluster: Cluster) -> Ended:
     options = ClusterOptions(kwok_nodes=KwokNodes(prefix="other", count=1))
     with running_cluster(options, progress=SilentProgress()) as second:
         names = [node["metadata"]["name"] for node in second.client.get("/api/v1/nodes")["items"]]
-        assert names == ["other-0"]
-        assert cluster.client.ready()
+        return Ended(second.directory, names, len(processes_of(second.directory)), cluster.client.ready())
 
 
-def test_a_stopped_cluster_leaves_no_process_and_no_file() -> None:
-    with running_cluster(NO_NODES, progress=SilentProgress()) as running:
-        assert len(processes_of(running.directory)) == 4
-    assert processes_of(running.directory) == ()
-    assert not running.directory.exists()
+def test_two_clusters_run_side_by_side(ended: Ended) -> None:
+    assert ended.nodes == ["other-0"]
+    assert ended.neighbour_answered
 
 
-def test_a_cluster_stops_when_its_body_raises() -> None:
-    with suppress(ZeroDivisionError), running_cluster(NO_NODES, progress=SilentProgress()) as running:
-        1 / 0  # noqa: B018 - the body's error is the point
-    assert processes_of(running.directory) == ()
+def test_a_stopped_cluster_leaves_no_process_and_no_file(ended: Ended) -> None:
+    assert ended.processes == 5
+    assert processes_of(ended.directory) == ()
+    assert not ended.directory.exists()
 
 
-@pytest.fixture
-def owner() -> subprocess.Popen[str]:
+def start_owner() -> subprocess.Popen[str]:
+    """Start a process that owns the cluster `doomed`, and wait until that runs."""
     process = subprocess.Popen(
         [sys.executable, "-m", "testbed.cluster", "up", "--name=doomed", "--kwok-nodes=0"],
         stdout=subprocess.PIPE,
@@ -200,6 +217,17 @@ def owner() -> subprocess.Popen[str]:
             if "KUBECONFIG" in line:
                 break
     return process
+
+
+def kill_owner(owner: subprocess.Popen[str]) -> None:
+    os.killpg(owner.pid, signal.SIGKILL)
+    owner.wait(10)
+    assert processes_of(clusters_directory() / "doomed")
+
+
+@pytest.fixture
+def owner() -> subprocess.Popen[str]:
+    return start_owner()
 
 
 def test_ctrl_c_stops_the_cluster_that_up_has_started(owner: subprocess.Popen[str]) -> None:
@@ -221,21 +249,42 @@ def test_sigterm_stops_the_cluster_that_up_has_started(owner: subprocess.Popen[s
 
 def test_what_a_killed_owner_left_is_swept_by_clean(owner: subprocess.Popen[str]) -> None:
     directory = clusters_directory() / "doomed"
-    os.killpg(owner.pid, signal.SIGKILL)
-    owner.wait(10)
-    assert processes_of(directory)
+    kill_owner(owner)
     subprocess.run([sys.executable, "-m", "testbed.cluster", "clean"], check=True, capture_output=True)
     assert processes_of(directory) == ()
     assert not directory.exists()
 
 
-def test_what_a_killed_owner_left_is_swept_by_the_next_start(owner: subprocess.Popen[str]) -> None:
-    directory = clusters_directory() / "doomed"
-    os.killpg(owner.pid, signal.SIGKILL)
-    owner.wait(10)
-    with running_cluster(NO_NODES, progress=SilentProgress()):
-        assert processes_of(directory) == ()
-        assert not directory.exists()
+@dataclass(frozen=True)
+class NextStart:
+    """A cluster that was started after another one's owner was killed, and whose body raised.
+
+    Attributes:
+        directory: its folder.
+        swept: whether nothing was left of the other one.
+    """
+
+    directory: Path
+    swept: bool
+
+
+@pytest.fixture(scope="module")
+def next_start() -> NextStart:
+    started: list[NextStart] = []
+    kill_owner(start_owner())
+    with suppress(ZeroDivisionError), running_cluster(NO_NODES, progress=SilentProgress()) as running:
+        doomed = clusters_directory() / "doomed"
+        started.append(NextStart(running.directory, swept=not processes_of(doomed) and not doomed.exists()))
+        1 / 0  # noqa: B018 - the body's error is the point
+    return started[0]
+
+
+def test_what_a_killed_owner_left_is_swept_by_the_next_start(next_start: NextStart) -> None:
+    assert next_start.swept
+
+
+def test_a_cluster_stops_when_its_body_raises(next_start: NextStart) -> None:
+    assert processes_of(next_start.directory) == ()
 
 
 def test_clean_leaves_a_cluster_whose_owner_lives(cluster: Cluster) -> None:
