@@ -137,3 +137,34 @@ def test_every_refusal_says_what_to_do() -> None:
     refused = refusals(model(EAGLE3, **changes), table=TABLE, configuration=CONFIGURATION)
 
     assert all(any(word in refusal.message for word in ("Name", "give", "choose")) for refusal in refused)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason", "path"),
+    [
+        ({"serving": {"streaming": True}}, "OptionContradiction", "spec.serving.streaming"),
+        ({"serving": {"tokenizer": {"mode": "Slow"}}}, "OptionNotOnBackend", "spec.serving.tokenizer.mode"),
+        (
+            {
+                "speculation": {"method": "Eagle", "eagle": {"layers": 3}},
+                "placement": {"gpu": {"product": PRODUCT}},
+                "draft__parallelism": {},
+            },
+            "ChoicesInvalid",
+            "spec.speculation.eagle.layers",
+        ),
+        (
+            {
+                "speculation": {"method": "ReDrafter"},
+                "placement": {"gpu": {"product": PRODUCT}},
+                "target__parallelism": {"pipeline": 2},
+            },
+            "PipelineNotSupported",
+            "spec.target.parallelism.pipeline",
+        ),
+    ],
+)
+def test_what_engines_can_t_serve_is_refused_before_anything_is_fetched(
+    changes: dict[str, Any], reason: str, path: str
+) -> None:
+    assert found(DRAFT_TARGET, **changes) == [(reason, path)]
