@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from specdec_operator.planning.quantities import byte_count
 from specdec_operator.runtimes.build_steps import quantizes
 from specdec_operator.runtimes.engine_builds import engine_builds
 
 if TYPE_CHECKING:
-    from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
-    from specdec_operator.planning.resolution import Resolution
     from specdec_operator.runtimes.build_steps import EngineRecipe
 
 _GIB = 1024**3
-_GIGABYTES = re.compile(r"-([0-9]+)GB(-|$)")
 _WHOLE = 100
 
 
@@ -54,14 +49,6 @@ def build_needs(recipe: EngineRecipe, *, weight_bytes: int, gpu_memory: int | No
         memory_bytes=_GIB + 2 * weight_bytes,
         scratch_bytes=(checkpoints + 1) * checkpoint * 11 // 10,
     )
-
-
-def gpu_memory(spec: SpeculativeModelSpec, resolution: Resolution) -> int | None:
-    """The memory of one GPU as declared, or as its product's name says; None if neither does."""
-    if spec.placement.gpu.memory:
-        return byte_count(spec.placement.gpu.memory)
-    named = _GIGABYTES.search(resolution.gpu_product or "")
-    return int(named[1]) * _GIB if named else None
 
 
 def _size_percent(recipe: EngineRecipe) -> int:

@@ -13,12 +13,13 @@ from specdec_operator.api.v1alpha1.model_artifact import (
     PrebuiltInput,
 )
 from specdec_operator.planning.acquire import ArtifactRequest, job_pod
-from specdec_operator.planning.build_resources import build_needs, gpu_memory
+from specdec_operator.planning.build_resources import build_needs
 from specdec_operator.planning.engine_expectations import engine_expectation
 from specdec_operator.planning.engine_limits import engine_roles, limit_refusals, ranks_of, split_refusals
 from specdec_operator.planning.engine_recipes import BUILT_IN_HEADS, engine_recipe
 from specdec_operator.planning.engine_rules import architecture_refusals, is_prebuilt
 from specdec_operator.planning.keys import content_key, short
+from specdec_operator.planning.memory import gpu_memory, memory_refusals
 from specdec_operator.planning.refusal import Refused
 from specdec_operator.pod.inputs import InspectEngineInput
 from specdec_operator.runtimes.build_steps import PROOF, build_steps
@@ -53,12 +54,15 @@ def plan_engines(
         models: Where each role's model lies.
 
     Raises:
-        Refused: A model can't be split as asked, an architecture has no converter, or a limit exceeds the context.
+        Refused: A model can't be split as asked, an architecture has no converter, a limit exceeds the context, or a
+            GPU's memory is too small.
     """
     support = resolution.release.tensorrt_engine if resolution.backend == "TensorRTEngine" else None
     refusals = split_refusals(spec, facts)
     if support is not None:
         refusals += architecture_refusals(spec, resolution, facts) + limit_refusals(spec, resolution, facts)
+    # The estimate means nothing for a model that can't be split or built as asked.
+    refusals = refusals or memory_refusals(spec, resolution, facts)
     if refusals:
         raise Refused(tuple(refusals))
     if support is None:

@@ -7,10 +7,10 @@ import re
 from importlib import resources
 from typing import Annotated
 
-import yaml
 from pydantic import Field
 
 from specdec_operator.api.model import ApiModel
+from specdec_operator.api.yaml_text import read_yaml
 
 Capability = tuple[int, int]
 
@@ -35,4 +35,4 @@ def compute_capability(product: str) -> Capability | None:
 @functools.cache
 def _known() -> dict[str, Capability]:
     text = resources.files("specdec_operator.runtimes").joinpath("gpus.yaml").read_text(encoding="utf-8")
-    return {name: capability(found) for name, found in _Gpus.model_validate(yaml.safe_load(text)).gpus.items()}
+    return {name: capability(found) for name, found in _Gpus.model_validate(read_yaml(text)).gpus.items()}

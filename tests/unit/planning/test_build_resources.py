@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from specdec_operator.planning.build_resources import BuildNeeds, build_needs, gpu_memory
+from specdec_operator.planning.build_resources import BuildNeeds, build_needs
 from specdec_operator.planning.engine_recipes import engine_recipe
 from tests.unit.engine_specs import REDRAFTER, engine_facts
 from tests.unit.specs import BASELINE_ENGINE, model, resolution_of
@@ -46,18 +46,3 @@ def test_a_smaller_format_needs_less_room() -> None:
 
 def test_a_drafter_s_checkpoint_lies_beside_its_base_s() -> None:
     assert needs(REDRAFTER).scratch_bytes == 3 * WEIGHTS * 11 // 10
-
-
-@pytest.mark.parametrize(
-    ("gpu", "expected"),
-    [
-        ({"product": "NVIDIA-H100-80GB-HBM3"}, 80 * GIB),
-        ({"product": "NVIDIA-A100-PCIE-40GB"}, 40 * GIB),
-        ({"product": "NVIDIA-H100-80GB-HBM3", "memory": "94Gi"}, 94 * GIB),
-        ({"product": "NVIDIA-Z9"}, None),
-    ],
-)
-def test_the_memory_of_a_gpu_is_declared_or_known_by_its_product(gpu: dict[str, str], expected: int | None) -> None:
-    made = model(BASELINE_ENGINE, placement={"gpu": gpu})
-
-    assert gpu_memory(made.spec, resolution_of(made)) == expected
