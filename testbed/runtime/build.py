@@ -24,6 +24,7 @@ _RUNTIME = Path(__file__).parent
 _SIMULATOR_ROOT = "opt/specdec-simulator/"
 _SHARED_FILES = (
     "opt/nvidia/",
+    "opt/tritonserver/python/",
     "usr/local/bin/nvidia-smi",
     "usr/local/lib/python3.11/dist-packages/specdec-simulator.pth",
 )

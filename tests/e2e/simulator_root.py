@@ -44,8 +44,11 @@ class RunningServer:
         return self.log_file.read_text(errors="replace")
 
     def ask(self, model: str, **tensors: Any) -> dict[str, Any]:
-        url = f"http://127.0.0.1:{self.ports[0]}/v2/models/{model}/generate"
-        request = urllib.request.Request(url, data=json.dumps(tensors).encode(), method="POST")
+        return self.post(f"http://127.0.0.1:{self.ports[0]}/v2/models/{model}/generate", tensors)
+
+    @staticmethod
+    def post(url: str, document: Mapping[str, Any]) -> dict[str, Any]:
+        request = urllib.request.Request(url, data=json.dumps(document).encode(), method="POST")  # noqa: S310 - it is ours
         try:
             with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310 - the URL is ours
                 return dict(json.load(answer))
@@ -55,10 +58,15 @@ class RunningServer:
 
     def stream(self, model: str, **tensors: Any) -> list[dict[str, Any]]:
         url = f"http://127.0.0.1:{self.ports[0]}/v2/models/{model}/generate_stream"
-        request = urllib.request.Request(url, data=json.dumps(tensors).encode(), method="POST")
-        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310 - the URL is ours
+        return [json.loads(event) for event in self.events(url, tensors)]
+
+    @staticmethod
+    def events(url: str, document: Mapping[str, Any]) -> list[str]:
+        """What a streamed answer says, event by event."""
+        request = urllib.request.Request(url, data=json.dumps(document).encode(), method="POST")  # noqa: S310 - it is ours
+        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310 - it is ours
             lines = answer.read().decode().splitlines()
-        return [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
+        return [line.removeprefix("data: ") for line in lines if line.startswith("data: ")]
 
     def metrics(self, name: str) -> float:
         """A metric's value, summed over its labels."""
@@ -67,15 +75,17 @@ class RunningServer:
         return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith((f"{name} ", f"{name}{{")))
 
     def wait_until_ready(self, model: str) -> None:
-        url = f"http://127.0.0.1:{self.ports[0]}/v2/models/{model}/ready"
+        self.wait_until(f"http://127.0.0.1:{self.ports[0]}/v2/models/{model}/ready")
+
+    def wait_until(self, url: str) -> None:
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline and self.process.poll() is None:
             try:
-                with urllib.request.urlopen(url, timeout=5):
+                with urllib.request.urlopen(url, timeout=5):  # noqa: S310 - it is ours
                     return
             except OSError:
                 time.sleep(0.2)
-        raise AssertionError(f"{model} is not ready\n{self.log[-4000:]}")
+        raise AssertionError(f"{url} is not ready\n{self.log[-4000:]}")
 
     def wait_until_not_ready(self, model: str) -> None:
         url = f"http://127.0.0.1:{self.ports[0]}/v2/models/{model}/ready"
@@ -165,10 +175,18 @@ class SimulatorRoot:
             command.remove("--disable-auto-complete-config")
         command += arguments
         variables = {**(_ORCHESTRATOR | _MPIRUN if ranks else {}), **(environment or {})}
-        log_file = self.root / f"{repository}.{ports[0]}.log"
+        with self.running(repository, ports, command, environment=variables) as server:
+            yield server
+
+    @contextmanager
+    def running(
+        self, name: str, ports: tuple[int, int, int], command: Sequence[str], *, environment: Mapping[str, str]
+    ) -> Iterator[RunningServer]:
+        """Run a program that serves on these ports; its log is named after it."""
+        log_file = self.root / f"{name}.{ports[0]}.log"
         with log_file.open("wb") as log:
             process = subprocess.Popen(
-                self._argv(variables, *command), stdout=log, stderr=log, stdin=subprocess.DEVNULL
+                self._argv(environment, *command), stdout=log, stderr=log, stdin=subprocess.DEVNULL
             )
         try:
             yield RunningServer(ports, log_file, process)

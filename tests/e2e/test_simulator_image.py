@@ -11,7 +11,7 @@ import yaml
 
 import testbed.hub
 from testbed.cluster.cache import cache_directory
-from tests.e2e.simulator_root import RunningServer, SimulatorRoot
+from tests.e2e.simulator_root import RunningServer, SimulatorRoot, free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,11 +52,16 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> SimulatorRoot:
 
 
 def llm_repository(
-    root: SimulatorRoot, name: str, speculation: dict[str, object] | None, *, decoupled: bool = False
+    root: SimulatorRoot,
+    name: str,
+    speculation: dict[str, object] | None,
+    *,
+    decoupled: bool = False,
+    target: str = "tiny-llama",
 ) -> str:
     model = root.place(name, "tensorrt_llm", {"llmapi": "yes"})
     arguments: dict[str, object] = {
-        "model": "/models/tiny-llama",
+        "model": f"/models/{target}",
         "backend": "pytorch",
         "triton_config": {"max_batch_size": 0, "decoupled": decoupled},
     }
@@ -103,6 +108,37 @@ def test_the_llm_api_model_reports_acceptance_where_the_switch_says_so(root: Sim
     with root.serving(repository, environment={"SIMULATOR_REPORT_ACCEPTANCE": "1"}) as server:
         server.wait_until_ready("tensorrt_llm")
         assert int(str(ask_llm(server)["total_accepted_draft_tokens"])) > 0
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "fields"),
+    [
+        ("NGram", "tiny-llama", {"max_draft_len": 3, "max_matching_ngram_size": 2}),
+        ("MTP", "tiny-llama-mtp", {"num_nextn_predict_layers": 2}),
+    ],
+)
+def test_each_method_of_the_llm_api_without_a_draft_drafts(
+    root: SimulatorRoot, method: str, target: str, fields: dict[str, object]
+) -> None:
+    repository = llm_repository(root, f"llm-{method}", {"decoding_type": method, **fields}, target=target)
+    with root.serving(repository, environment={"SIMULATOR_REPORT_ACCEPTANCE": "1"}) as server:
+        server.wait_until_ready("tensorrt_llm")
+        # The second time, a pool of n-grams knows the answer.
+        answers = [ask_llm(server) for _ in range(2)]
+    assert {answer["text_output"] for answer in answers} == {ANSWER}
+    assert int(str(answers[1]["total_accepted_draft_tokens"])) > 0
+
+
+def test_the_llm_api_model_takes_the_spelling_of_the_played_release(root: SimulatorRoot) -> None:
+    draft: dict[str, object] = {
+        "decoding_type": "Draft_Target",
+        "speculative_model": "/models/tiny-llama-draft",
+        "max_draft_len": 3,
+    }
+    repository = llm_repository(root, "newer-spelling", draft)
+    with root.serving(repository, environment={"SIMULATOR_TENSORRT_LLM_VERSION": "1.2.1"}) as server:
+        server.wait_until_ready("tensorrt_llm")
+        assert ask_llm(server)["text_output"] == ANSWER
 
 
 def test_the_llm_api_model_fails_to_load_without_a_gpu(root: SimulatorRoot) -> None:
@@ -205,3 +241,17 @@ def test_one_engine_answers_through_the_ensemble(root: SimulatorRoot, pair: str)
         server.wait_until_ready("ensemble")
         answer = server.ask("ensemble", text_input=PROMPT, max_tokens=16, end_id=2, pad_id=2)
         assert answer["text_output"] == PROMPT + ANSWER
+
+
+def test_one_engine_answers_through_the_openai_front_end(root: SimulatorRoot, pair: str) -> None:
+    assert pair
+    for template in ("preprocessing", "postprocessing", "ensemble", "tensorrt_llm"):
+        root.place("fronted", template, COMMON | {"engine_dir": "/engines/tiny-llama"})
+    ports = free_ports()
+    command = ["python3", "/opt/tritonserver/python/openai/openai_frontend/main.py", "--backend=tensorrtllm"]
+    command += ["--model-repository=/fronted", "--tokenizer=/models/tiny-llama", f"--openai-port={ports[2]}"]
+    with root.running("fronted", ports, command, environment={"TRTLLM_ORCHESTRATOR": "1"}) as server:
+        front = f"http://127.0.0.1:{ports[2]}"
+        server.wait_until(f"{front}/health/ready")
+        answer = server.post(f"{front}/v1/completions", {"model": "ensemble", "prompt": PROMPT, "max_tokens": 16})
+    assert answer["choices"][0]["text"] == PROMPT + ANSWER

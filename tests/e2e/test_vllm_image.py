@@ -12,10 +12,10 @@ import pytest
 import testbed.hub
 from testbed.cluster.cache import cache_directory
 from testbed.runtime.simulator.release import VLLM_IMAGE_REFERENCE
-from tests.e2e.simulator_root import SimulatorRoot
+from tests.e2e.simulator_root import SimulatorRoot, free_ports
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
 
     from tests.e2e.simulator_root import RunningServer
@@ -45,6 +45,14 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> SimulatorRoot:
     return SimulatorRoot(directory, cache=cache_directory(), models=models, reference=VLLM_IMAGE_REFERENCE)
 
 
+def place(root: SimulatorRoot, name: str, *, config: str, arguments: Mapping[str, Any]) -> None:
+    """Write a repository of this name that holds a model called `pair`."""
+    model = root.root / name / "pair"
+    (model / "1").mkdir(parents=True)
+    (model / "config.pbtxt").write_text(config)
+    (model / "1" / "model.json").write_text(json.dumps({"model": "/models/tiny-llama", **arguments}))
+
+
 def serving(
     root: SimulatorRoot,
     name: str,
@@ -54,11 +62,8 @@ def serving(
     config: str = CONFIG,
     **arguments: Any,
 ) -> AbstractContextManager[RunningServer]:
-    """Serve a model called `pair` from a repository of this name."""
-    model = root.root / name / "pair"
-    (model / "1").mkdir(parents=True)
-    (model / "config.pbtxt").write_text(config)
-    (model / "1" / "model.json").write_text(json.dumps({"model": "/models/tiny-llama", **arguments}))
+    """Serve the model `pair` from a repository of this name."""
+    place(root, name, config=config, arguments=arguments)
     return root.serving(name, auto_complete=auto_complete, arguments=EXPLICIT, environment=environment)
 
 
@@ -161,3 +166,64 @@ def test_a_dead_engine_leaves_its_model_ready_where_it_is_not(root: SimulatorRoo
         server.wait_until_ready("pair")
         assert "EngineCore encountered an issue" in server.ask("pair", text_input=PROMPT)["error"]
         server.wait_until_ready("pair")
+
+
+@pytest.fixture(scope="module")
+def front_end(root: SimulatorRoot) -> Iterator[RunningServer]:
+    """The OpenAI front end before the model `pair`; the third port is its own."""
+    place(root, "front-repository", config=CONFIG, arguments={"speculative_config": DRAFT})
+    ports = free_ports()
+    command = ["python3", "/opt/tritonserver/python/openai/openai_frontend/main.py", "--backend=vllm"]
+    command += ["--model-repository=/front-repository", "--tokenizer=/models/tiny-llama", "--enable-kserve-frontends"]
+    command += [f"--openai-port={ports[2]}", f"--kserve-http-port={ports[0]}", f"--kserve-grpc-port={ports[1]}"]
+    with root.running("front", ports, [*command, *EXPLICIT], environment={}) as server:
+        server.wait_until_ready("pair")
+        server.wait_until(f"http://127.0.0.1:{ports[2]}/health/ready")
+        yield server
+
+
+def openai(server: RunningServer, path: str, **document: Any) -> dict[str, Any]:
+    return server.post(f"http://127.0.0.1:{server.ports[2]}{path}", {"model": "pair", **document})
+
+
+def test_the_openai_front_end_answers_a_completion(front_end: RunningServer) -> None:
+    answer = openai(front_end, "/v1/completions", prompt=PROMPT, max_tokens=32, temperature=0)
+    (choice,) = answer["choices"]
+    assert (choice["text"], choice["finish_reason"], answer["object"]) == (ANSWER, "stop", "text_completion")
+
+
+def test_the_openai_front_end_stops_after_sixteen_tokens(front_end: RunningServer) -> None:
+    answer = openai(front_end, "/v1/completions", prompt="What is speculative decoding?", temperature=0)
+    assert (answer["choices"][0]["finish_reason"], answer["usage"]["completion_tokens"]) == ("length", 16)
+
+
+def test_the_openai_front_end_streams(front_end: RunningServer) -> None:
+    document = {"model": "pair", "prompt": PROMPT, "max_tokens": 32, "temperature": 0, "stream": True}
+    events = front_end.events(f"http://127.0.0.1:{front_end.ports[2]}/v1/completions", document)
+    assert events[-1] == "[DONE]"
+    assert "".join(json.loads(event)["choices"][0]["text"] for event in events[:-1]) == ANSWER
+
+
+def test_the_openai_front_end_wants_a_chat_template(front_end: RunningServer) -> None:
+    answer = openai(front_end, "/v1/chat/completions", messages=[{"role": "user", "content": PROMPT}])
+    assert "chat_template is not set" in answer["detail"]
+
+
+def test_the_openai_front_end_knows_its_models_alone(front_end: RunningServer) -> None:
+    assert openai(front_end, "/v1/completions", model="other", prompt=PROMPT)["detail"] == "Unknown model: other"
+
+
+def test_the_models_own_endpoint_stays_open_beside_the_front_end(front_end: RunningServer) -> None:
+    assert front_end.ask("pair", text_input=PROMPT, sampling_parameters=GREEDY)["text_output"] == PROMPT + ANSWER
+
+
+def test_the_servers_metrics_are_on_the_front_ends_port(front_end: RunningServer) -> None:
+    assert front_end.metrics("nv_inference_request_success") > 0
+
+
+def test_the_front_end_ends_with_its_server(root: SimulatorRoot) -> None:
+    place(root, "broken-repository", config=CONFIG, arguments={"unknown": 1})
+    command = ["python3", "/opt/tritonserver/python/openai/openai_frontend/main.py"]
+    command += ["--model-repository=/broken-repository", "--openai-port=0"]
+    with root.running("broken", free_ports(), command, environment={}) as server:
+        assert server.process.wait(timeout=60) != 0
