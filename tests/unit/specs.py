@@ -81,7 +81,7 @@ def model(spec: Json, *, name: str = "llama", **changes: Any) -> SpeculativeMode
         if value is None:
             inside.pop(last, None)
         else:
-            inside[last] = value
+            inside[last] = copy.deepcopy(value)
     metadata = {"name": name, "namespace": "team", "uid": "11111111-2222-3333-4444-555555555555"}
     return parse(
         {"apiVersion": "specdec.dev/v1alpha1", "kind": "SpeculativeModel", "metadata": metadata, "spec": document}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from specdec_operator.api.v1alpha1.speculative_model import places_draft
 from specdec_operator.planning.choices import tree_of
 from specdec_operator.planning.engine_limits import limits, serving_batch
+from specdec_operator.planning.memory import shared_gpu_tokens
 from specdec_operator.planning.quantities import byte_count
 from specdec_operator.runtimes.serving import PlacedDevices, ServingRequest
 
@@ -49,6 +50,7 @@ def serving_request(
         choices=tree_of(spec),
         context_length=facts["target"].context_length,
         draft_context_length=draft.context_length if draft else None,
+        kv_tokens=shared_gpu_tokens(spec, resolution, facts),
         host_cache_bytes=host_cache_bytes(spec),
         logits_data_type=engine.logits_data_type if engine else "float32",
         end_id=ends[0] if ends else None,

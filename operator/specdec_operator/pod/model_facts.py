@@ -22,6 +22,7 @@ from specdec_operator.pod.model_files import content_digest, weight_files
 from specdec_operator.pod.published_config import (
     ATTENTION_HEADS,
     CONTEXT_LENGTH,
+    FULL_ATTENTION_INTERVAL,
     HIDDEN_SIZE,
     INTERMEDIATE_SIZE,
     KEY_VALUE_HEADS,
@@ -63,6 +64,7 @@ class Facts:
     kind: str = MODEL
     model_type: str = ""
     intermediate_size: int | None = None
+    full_attention_layers: int | None = None
     latent_size: int | None = None
     target_hidden_size: int | None = None
     medusa_heads: int | None = None
@@ -132,6 +134,7 @@ def _of_transformer(config: PublishedConfig, kind: str, shapes: Shapes) -> dict[
         "head_size": config.optional_integer(("head_dim",)) or max(1, hidden_size // attention_heads),
         "context_length": config.integer(CONTEXT_LENGTH),
         "intermediate_size": config.optional_integer(INTERMEDIATE_SIZE),
+        "full_attention_layers": _full_attention_layers(config),
         "latent_size": latent + (config.optional_integer(("qk_rope_head_dim",)) or 0) if latent else None,
         "target_hidden_size": _target_hidden_size(config, kind, shapes),
         "next_token_layers": config.count(NEXT_TOKEN_LAYERS),
@@ -143,6 +146,17 @@ def _key_value_heads(config: PublishedConfig, attention_heads: int) -> int:
     if declared is None and config.values.get("multi_query") is True:
         return 1
     return declared or attention_heads
+
+
+def _full_attention_layers(config: PublishedConfig) -> int | None:
+    """How many layers look at the whole text; None if all of them do."""
+    layers, kinds = config.integer(LAYERS), config.values.get("layer_types")
+    if isinstance(kinds, list):
+        full = kinds.count("full_attention")
+    else:
+        every = config.optional_integer(FULL_ATTENTION_INTERVAL)
+        full = layers // every if every else layers
+    return max(1, full) if full < layers else None
 
 
 def _target_hidden_size(config: PublishedConfig, kind: str, shapes: Shapes) -> int | None:

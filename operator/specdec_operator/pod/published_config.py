@@ -23,6 +23,7 @@ CONTEXT_LENGTH = (
 )
 VOCABULARY_SIZE = ("vocab_size", "padded_vocab_size")
 INTERMEDIATE_SIZE = ("intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size")
+FULL_ATTENTION_INTERVAL = ("full_attention_interval", "sliding_window_pattern", "_sliding_window_pattern")
 NEXT_TOKEN_LAYERS = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers", "mtp_num_layers")
 
 # Some publishers leave out what their library's class says anyway.
@@ -33,6 +34,7 @@ _CLASS_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
         "num_key_value_heads": 4,
         "head_dim": 256,
         "max_position_embeddings": 131072,
+        "sliding_window_pattern": 6,
     },
     "gemma": {"head_dim": 256},
     "gemma2": {"head_dim": 256},

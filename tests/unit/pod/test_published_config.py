@@ -131,3 +131,18 @@ def test_a_number_that_is_none_is_refused_by_its_key(tmp_path: Path, value: obje
 @pytest.mark.parametrize("base", ["über/modell", "a" * 300, "line\nbreak", 7])
 def test_a_declared_base_that_cannot_be_a_name_counts_as_none(tmp_path: Path, base: object) -> None:
     assert read_facts(write_model(tmp_path, config={"base_model_name_or_path": base})).declared_base == ""
+
+
+@pytest.mark.parametrize(
+    ("config", "full"),
+    [
+        ({"layer_types": ["full_attention", "sliding_attention", "sliding_attention", "full_attention"]}, 2),
+        ({"layer_types": ["linear_attention"] * 4}, 1),
+        ({"layer_types": ["full_attention"] * 4}, None),
+        ({"sliding_window_pattern": 2}, 2),
+        ({"full_attention_interval": 4}, 1),
+        ({"sliding_window": 4096}, None),
+    ],
+)
+def test_layers_that_look_at_the_whole_text_are_counted(tmp_path: Path, config: Json, full: int | None) -> None:
+    assert read_facts(write_model(tmp_path, config=config)).full_attention_layers == full

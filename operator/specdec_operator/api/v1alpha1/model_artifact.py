@@ -234,6 +234,8 @@ class ModelFacts(StatusModel):
     """The longest text that the model was made for, in tokens; 2147483647 for heads that attend to nothing."""
     intermediate_size: Annotated[int, Field(ge=1)] | None = None
     """Width of the feed-forward layers."""
+    full_attention_layers: Annotated[int, Field(ge=1)] | None = None
+    """Layers that look at the whole text, where the others look at a window or keep a state."""
     latent_size: Annotated[int, Field(ge=1)] | None = None
     """Elements that a token leaves in each layer's cache, where keys and values are kept compressed (MLA)."""
     target_hidden_size: Annotated[int, Field(ge=1)] | None = None
