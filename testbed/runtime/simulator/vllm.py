@@ -14,6 +14,7 @@ from testbed.runtime.simulator.errors import ParameterError, RequestError
 from testbed.runtime.simulator.gpus import require_gpus
 from testbed.runtime.simulator.llm_text import TextStream
 from testbed.runtime.simulator.vllm_drafters import make_drafter
+from testbed.runtime.simulator.vllm_sampling import check_sampling, skips_speculation
 from testbed.runtime.simulator.vllm_speculation import plan_speculation
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class SimulatedVLLM:
             raise ParameterError(
                 f"World size ({wanted}) is larger than the number of available GPUs ({len(gpus)}) in this node."
             )
+        self._release = release
         self.plan = plan_speculation(arguments, release, release.generation(environment))
         try:
             self._target = load_target(arguments.model)
@@ -116,8 +118,10 @@ class SimulatedVLLM:
             on_delta: called with each new piece.
 
         Raises:
-            RequestError: the prompt is too long.
+            RequestError: the prompt is too long, or speculation does not go with the sampling parameters.
         """
+        if self.plan:
+            check_sampling(sampling, self._release)
         tokens = self._tokenizer.encode(prompt)
         if len(tokens) >= self._longest:
             raise RequestError(
@@ -155,12 +159,13 @@ class SimulatedVLLM:
         taken: Callable[[Sequence[int]], None],
     ) -> Generation:
         sampled = sampling.temperature > 0
+        undrafted = sampled or skips_speculation(sampling, self._release)
         return generate(
             self._target,
             tokens,
             max_tokens=limit,
             end_id=-1 if sampling.ignore_eos else self._tokenizer.end_id,
-            drafter=None if sampled else self._drafter,
+            drafter=None if undrafted else self._drafter,
             sampler=TemperatureSampler(sampling.temperature, sampling.seed) if sampled else greedy,
             on_tokens=taken,
         )

@@ -6,12 +6,17 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from packaging.version import Version
+
 from testbed.runtime.simulator.errors import RequestError
 
 if TYPE_CHECKING:
     from testbed.runtime.simulator.vllm_releases import VLLMRelease
 
 _DEFAULT_MAX_TOKENS: Final = 16
+_SHAPING: Final = ("frequency_penalty", "logit_bias", "logprobs", "min_p", "presence_penalty", "repetition_penalty")
+_REFUSES_SHAPING: Final = Version("0.17.0")
+_DRAFTS_ALWAYS: Final = Version("0.14.0")
 _OWN: Final = frozenset({"lora_name"})
 
 
@@ -24,12 +29,14 @@ class SamplingParameters:
         temperature: 0 chooses greedily.
         seed: of the draws.
         ignore_eos: write on past the end mark.
+        shaped: which parameters reshape the scores; the simulator leaves the scores as they are.
     """
 
     max_tokens: int = _DEFAULT_MAX_TOKENS
     temperature: float = 1.0
     seed: int = 0
     ignore_eos: bool = False
+    shaped: frozenset[str] = frozenset()
 
 
 def parse_sampling(text: str, release: VLLMRelease) -> SamplingParameters:
@@ -50,12 +57,33 @@ def parse_sampling(text: str, release: VLLMRelease) -> SamplingParameters:
     return _checked(fields)
 
 
+def check_sampling(sampling: SamplingParameters, release: VLLMRelease) -> None:
+    """Refuse what a release refuses beside speculation.
+
+    Raises:
+        RequestError: one of the parameters is refused.
+    """
+    if release.version >= _REFUSES_SHAPING and sampling.shaped & {"min_p", "logit_bias"}:
+        raise RequestError(
+            "The min_p and logit_bias sampling parameters are not yet supported with speculative decoding."
+        )
+
+
+def skips_speculation(sampling: SamplingParameters, release: VLLMRelease) -> bool:
+    """Whether a release silently answers such a request without its draft."""
+    return release.version < _DRAFTS_ALWAYS and bool(sampling.shaped - {"logit_bias"})
+
+
 def _checked(fields: dict[str, Any]) -> SamplingParameters:
     try:
         # Triton's own request parameters arrive as text or as numbers, as the client wrote them.
         limit, temperature = int(fields.get("max_tokens") or _DEFAULT_MAX_TOKENS), float(fields.get("temperature", 1.0))
         parameters = SamplingParameters(
-            limit, temperature, int(fields.get("seed") or 0), bool(fields.get("ignore_eos"))
+            max_tokens=limit,
+            temperature=0.0 if fields.get("top_k") == 1 else temperature,
+            seed=int(fields.get("seed") or 0),
+            ignore_eos=bool(fields.get("ignore_eos")),
+            shaped=frozenset(name for name in _SHAPING if fields.get(name)),
         )
     except (TypeError, ValueError) as problem:
         raise RequestError(f"sampling_parameters: {problem}") from problem
@@ -63,8 +91,4 @@ def _checked(fields: dict[str, Any]) -> SamplingParameters:
         raise RequestError(f"max_tokens must be at least 1, got {parameters.max_tokens}.")
     if parameters.temperature < 0:
         raise RequestError(f"temperature must be non-negative, got {parameters.temperature}.")
-    return _greedy(parameters) if fields.get("top_k") == 1 else parameters
-
-
-def _greedy(parameters: SamplingParameters) -> SamplingParameters:
-    return SamplingParameters(parameters.max_tokens, 0.0, parameters.seed, parameters.ignore_eos)
+    return parameters

@@ -68,6 +68,8 @@ def plan_speculation(arguments: VLLMArguments, release: VLLMRelease, generation:
     method = _method(fields, arguments, release)
     _check_simulated(method, release)
     _check_method(method, release, generation)
+    if generation is Generation.V0:
+        _check_first_engine(method, arguments)
     directory = None if method == "ngram" else Path(fields.model) if fields.model else arguments.model
     plan = SpeculationPlan(method, directory, _count(fields, method), fields.prompt_lookup)
     _check_parallelism(plan, arguments, release)
@@ -147,6 +149,19 @@ def _check_method(method: str, release: VLLMRelease, generation: Generation) -> 
         raise ParameterError("eagle3 needs the V1 engine: Triton starts V0 here unless VLLM_USE_V1=1 is set")
     if generation is Generation.V1 and method == "draft_model" and release.version < _DRAFT_MODEL_BACK:
         raise ParameterError(_NO_DRAFT_MODEL)
+
+
+def _check_first_engine(method: str, arguments: VLLMArguments) -> None:
+    """Refuse what only the newer engine can do."""
+    if arguments.enable_lora:
+        raise ParameterError("LoRA with speculative decoding is not supported on vLLM V0.")
+    if method != "eagle":
+        return
+    if arguments.enable_chunked_prefill:
+        raise ParameterError("Chunked prefill and EAGLE are not compatible when using V0.")
+    own = arguments.speculation.draft_tensor_parallel_size if arguments.speculation else None
+    if (own or arguments.tensor_parallel_size) > 1:
+        raise ParameterError("EAGLE does not support TP > 1 yet: set draft_tensor_parallel_size to 1")
 
 
 def _check_simulated(method: str | None, release: VLLMRelease) -> None:

@@ -12,7 +12,7 @@ from testbed.runtime.simulator.triton_models.vllm_stream import StreamedAnswer
 from testbed.runtime.simulator.vllm import Delta, SimulatedVLLM
 from testbed.runtime.simulator.vllm_arguments import parse_arguments
 from testbed.runtime.simulator.vllm_releases import VLLMRelease
-from testbed.runtime.simulator.vllm_sampling import SamplingParameters
+from testbed.runtime.simulator.vllm_sampling import SamplingParameters, parse_sampling
 
 QUESTION = "What is the capital of France?"
 ANSWER = " The capital of France is Paris, a city on the river Seine."
@@ -98,6 +98,9 @@ REFUSALS: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
         r"max_num_batched_tokens \(64\) must be greater than the slots",
     ),
     ("0.15.1", METHODS["draft_model"][1] | {"max_model_len": 4096}, {}, "speculative_max_model_len=4096"),
+    ("0.9.2", METHODS["eagle"][1], {"enable_chunked_prefill": True}, "Chunked prefill and EAGLE are not compatible"),
+    ("0.9.2", METHODS["eagle"][1], {"tensor_parallel_size": 2}, "EAGLE does not support TP > 1 yet"),
+    ("0.9.2", METHODS["ngram"][1], {"enable_lora": True}, "LoRA with speculative decoding"),
 ]
 
 
@@ -145,6 +148,19 @@ def test_tokens_are_not_mapped_between_vocabularies(load: Any) -> None:
     config = {"method": "draft_model", "model": "tiny-llama-other-vocabulary", "num_speculative_tokens": 2}
     with pytest.raises(ParameterError, match="the draft's vocab_size is 384, the target's 512"):
         load("0.27.1", speculation=config | {"use_heterogeneous_vocab": True})
+
+
+@pytest.mark.parametrize(("version", "drafts"), [("0.13.0", False), ("0.15.1", True)])
+def test_a_penalty_once_switched_the_draft_off_silently(load: Any, version: str, *, drafts: bool) -> None:
+    engine = load(version, speculation={"num_speculative_tokens": 3, **METHODS["eagle3"][1]})
+    sampling = parse_sampling('{"temperature": 0, "frequency_penalty": 0.1}', VLLMRelease.read(version))
+    assert (engine.complete(QUESTION, sampling).drafted > 0) is drafts
+
+
+def test_a_bias_beside_a_draft_is_refused_since_0_17(load: Any) -> None:
+    engine = load("0.17.1", speculation={"num_speculative_tokens": 3, **METHODS["eagle3"][1]})
+    with pytest.raises(RequestError, match="min_p and logit_bias"):
+        engine.complete(QUESTION, SamplingParameters(shaped=frozenset({"logit_bias"})))
 
 
 def test_no_gpu_no_engine(models: Path) -> None:
