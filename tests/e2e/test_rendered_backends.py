@@ -1,0 +1,166 @@
+"""What is rendered for vLLM and the LLM API, assembled by the image itself and served by a real Triton server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import testbed.hub
+from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+from specdec_operator.pod.model_facts import read_facts
+from specdec_operator.pod.sources import mount_items, program_files
+from specdec_operator.triton.proof import Endpoint, Outcome, ProofRequest, Tensor, TritonProver
+from testbed.cluster.cache import cache_directory
+from testbed.runtime.simulator.release import IMAGE_REFERENCE, TRITON_RELEASE, VLLM_IMAGE_REFERENCE
+from tests.e2e.simulator_root import SimulatorRoot, free_ports
+from tests.unit.specs import model, plan_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from specdec_operator.planning.plan import ServingPlan
+    from specdec_operator.triton.proof import Proof
+    from tests.e2e.simulator_root import RunningServer
+
+pytestmark = [
+    pytest.mark.realnode,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(os.geteuid() != 0, reason="unpacking and entering a root file system needs root"),
+]
+
+MODELS = Path(testbed.hub.__file__).parent / "models" / "specdec-testbed"
+REVISION = "pair-1"
+ANSWER = "Paris"
+REPETITION = "The capital of France is Paris. The capital of France is"
+DRAFTS = {
+    "Eagle": "tiny-llama-eagle",
+    "Eagle3": "tiny-llama-eagle3",
+    "DraftTarget": "tiny-llama-draft",
+}
+TARGETS = {"MTP": "tiny-llama-mtp"}
+
+
+@pytest.fixture(scope="module")
+def llm_api(tmp_path_factory: pytest.TempPathFactory) -> SimulatorRoot:
+    return _root(tmp_path_factory.mktemp("llm-api"), IMAGE_REFERENCE)
+
+
+@pytest.fixture(scope="module")
+def vllm(tmp_path_factory: pytest.TempPathFactory) -> SimulatorRoot:
+    return _root(tmp_path_factory.mktemp("vllm"), VLLM_IMAGE_REFERENCE)
+
+
+@pytest.mark.parametrize("method", ["Eagle3", "DraftTarget", "NGram", "MTP", "None"])
+def test_the_llm_api_serves_what_is_rendered(method: str, llm_api: SimulatorRoot) -> None:
+    plan = _plan("LLMAPI", method)
+    with _serving(llm_api, plan, method) as server:
+        _expect_answer(_proof(server, plan), server)
+        # Words that came before are there to be looked up.
+        server.ask(plan.files.endpoint_model, **plan.files.generate_request | {"text_input": REPETITION})
+        drafted = [int(count) for count in re.findall(r"drafted=(\d+)", server.log)]
+
+        assert any(drafted) == (method != "None")
+
+
+def test_the_llm_api_streams_where_it_is_asked_to(llm_api: SimulatorRoot) -> None:
+    plan = _plan("LLMAPI", "Eagle3", streaming=True)
+    with _serving(llm_api, plan, "Eagle3") as server:
+        _expect_answer(_proof(server, plan), server)
+        request = {**plan.files.generate_request, "streaming": True}
+
+        assert len(server.stream(plan.files.endpoint_model, **request)) > 1
+
+
+# The testbed's MEDUSA heads are as published, which vLLM takes from 0.27.1 on alone.
+@pytest.mark.parametrize("method", ["Eagle", "Eagle3", "DraftTarget", "NGram", "MTP", "None"])
+def test_vllm_serves_what_is_rendered(method: str, vllm: SimulatorRoot) -> None:
+    plan = _plan("VLLM", method)
+    with _serving(vllm, plan, method) as server:
+        _expect_answer(_proof(server, plan), server)
+
+
+def test_a_model_that_answers_in_pieces_is_not_asked_by_infer(vllm: SimulatorRoot) -> None:
+    plan = _plan("VLLM", "None")
+    with _serving(vllm, plan, "None") as server:
+        proof = _proof(server, replace(plan, files=replace(plan.files, decoupled=False)))
+
+        assert (proof.outcome, "decoupled" in proof.message) == (Outcome.WRONG_ANSWER, True)
+
+
+def _root(directory: Path, reference: str) -> SimulatorRoot:
+    root = SimulatorRoot(directory, cache=cache_directory(), models=MODELS, reference=reference)
+    texts = program_files("assemble")
+    for item in mount_items(texts):
+        path = directory / "specdec" / "program" / item.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(texts[item.key])
+    return root
+
+
+def _plan(backend: str, method: str, **serving: Any) -> ServingPlan:
+    spec: dict[str, Any] = {
+        "target": {"source": {"huggingFace": {"repository": "specdec-testbed/target"}}},
+        "speculation": {"method": method},
+        "runtime": {"backend": backend, "release": TRITON_RELEASE},
+        "serving": serving,
+        "storage": {"claim": {"size": "1Gi"}},
+    }
+    facts = {"target": _facts(TARGETS.get(method, "tiny-llama"))}
+    if method in DRAFTS:
+        spec["draft"] = {"source": {"huggingFace": {"repository": "specdec-testbed/draft"}}}
+        facts["draft"] = _facts(DRAFTS[method])
+    return plan_of(model(spec), facts)
+
+
+def _facts(name: str) -> ModelFacts:
+    return ModelFacts.model_validate(read_facts(MODELS / name).to_wire())
+
+
+@contextmanager
+def _serving(root: SimulatorRoot, plan: ServingPlan, method: str) -> Iterator[RunningServer]:
+    for role, name in (("target", TARGETS.get(method, "tiny-llama")), ("draft", DRAFTS.get(method, ""))):
+        link = root.root / "models" / role
+        link.unlink(missing_ok=True)
+        if name:
+            link.symlink_to(name)
+    shutil.rmtree(root.root / "repository", ignore_errors=True)
+    (root.root / "assemble.json").write_text(replace(plan.assembled, revision=REVISION).to_json())
+    root.run("python3", "/specdec/program", "assemble", "/assemble.json")
+    ports = free_ports()
+    argv = [_own_port(argument, ports) for argument in plan.files.argv]
+    with root.running(f"{method}-server", ports, argv, environment=dict(plan.files.environment)) as server:
+        server.wait_until_ready(plan.files.endpoint_model)
+        yield server
+
+
+def _own_port(argument: str, ports: tuple[int, int, int]) -> str:
+    """The same argument with a port that is free on this machine."""
+    for option, port in zip(("--http-port", "--grpc-port", "--metrics-port"), ports, strict=True):
+        if argument.startswith(f"{option}="):
+            return f"{option}={port}"
+    return argument
+
+
+def _proof(server: RunningServer, plan: ServingPlan) -> Proof:
+    files = plan.files
+    request = ProofRequest(
+        model=files.endpoint_model,
+        tensors=tuple(Tensor(name=t.name, datatype=t.datatype, shape=t.shape, values=t.values) for t in files.tensors),
+        output=files.output,
+        revision=REVISION,
+        decoupled=files.decoupled,
+    )
+    return asyncio.run(TritonProver().prove(Endpoint("127.0.0.1", server.ports[0]), request))
+
+
+def _expect_answer(proof: Proof, server: RunningServer) -> None:
+    assert proof.outcome is Outcome.SERVED, f"{proof.message}\n{server.log[-3000:]}"
+    assert ANSWER in proof.text
