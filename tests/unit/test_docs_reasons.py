@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 
+from specdec_operator.api.v1alpha1.quantization import QuantizationFormat
 from specdec_operator.api.v1alpha1.speculation import METHODS
 from specdec_operator.reconcile.conditions import ORDER
 from specdec_operator.resources import labels
@@ -31,6 +32,7 @@ KINDS = frozenset(
     {"Assembly", "ConfigMap", "ControllerRevision", "Deployment", "Engine", "Job", "Model", "ModelArtifact"}
     | {"Service", "SpeculativeModel"}
 )
+QUANTIZATION_FORMATS = frozenset(get_args(QuantizationFormat))
 DRAFT_KINDS = frozenset({"Eagle3Head", "EagleHead", "MedusaHeads", "ReDrafterHead"})
 METHODS_AND_BACKENDS = frozenset({*METHODS, "TensorRTEngine"})
 ARCHITECTURES = frozenset({"LlamaForCausalLM", "MistralForCausalLM"})
@@ -59,7 +61,7 @@ HUB_ERRORS = frozenset(
     | {"Timeout", "TimeoutException", "TransportError"}
 )
 OTHERS = frozenset(
-    {"Literal", "Document", "DocumentType", "InputType"}  # names of types
+    {"Literal", "Document", "DocumentType", "InputType", "PublishedConfig"}  # names of types
     | {"Ei", "Gi", "KiB", "Ki", "Mi", "MiB", "Pi", "Ti"}  # units
     | {"Unreachable"}  # an outcome of the proof; its condition's reason is ProofUnreachable
 )
@@ -73,6 +75,7 @@ NOT_REASONS = (
     | CONDITIONS
     | KINDS
     | DRAFT_KINDS
+    | QUANTIZATION_FORMATS
     | METHODS_AND_BACKENDS
     | ARCHITECTURES
     | EVENTS
