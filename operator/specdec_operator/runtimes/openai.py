@@ -38,8 +38,10 @@ def with_front_end(files: ServingFiles, request: ServingRequest, *, backend: Bac
     asked = request.serving.open_ai_front_end
     if asked is None:
         return files
-    if backend == "LLMAPI" or request.world_size != 1:
-        raise ValueError(f"the OpenAI front end does not serve {backend} in {request.world_size} processes")
+    drafts = backend == "TensorRTEngine" and request.method == "DraftTarget"
+    if backend == "LLMAPI" or drafts or request.world_size != 1:
+        where = f"{request.method} on {backend} in {request.world_size} processes"
+        raise ValueError(f"the OpenAI front end does not serve {where}")
     orchestrator = {} if backend == "VLLM" else {"TRTLLM_ORCHESTRATOR": "1"}
     return replace(
         files,

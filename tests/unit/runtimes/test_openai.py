@@ -83,10 +83,13 @@ def test_without_a_wish_nothing_changes() -> None:
     assert (files.open_ai_port, files.metrics_port, files.argv[0]) == (None, 8002, "/opt/tritonserver/bin/tritonserver")
 
 
-@pytest.mark.parametrize(("backend", "world_size"), [("LLMAPI", 1), ("TensorRTEngine", 2)])
-def test_what_it_can_not_serve_is_an_error(backend: Any, world_size: int) -> None:
+@pytest.mark.parametrize(
+    ("backend", "changes"),
+    [("LLMAPI", {}), ("TensorRTEngine", {"world_size": 2}), ("TensorRTEngine", {"method": "DraftTarget"})],
+)
+def test_what_it_can_not_serve_is_an_error(backend: Any, changes: Json) -> None:
     made = model(VLLM, serving={"openAIFrontEnd": {}})
-    request = replace(serving_request(made.spec, resolution_of(made), facts_of(made)), world_size=world_size)
+    request = replace(serving_request(made.spec, resolution_of(made), facts_of(made)), **changes)
 
     with pytest.raises(ValueError, match="does not serve"):
         with_front_end(files_of(), request, backend=backend)

@@ -15,7 +15,7 @@ class KvCache(ApiModel):
 
     free_gpu_memory_percent: Annotated[int | None, Field(ge=1, le=95, alias="freeGPUMemoryPercent")] = None
     """The part of the GPU memory left after the model is loaded that the cache takes; on VLLM the part of the whole
-    GPU's memory that the server takes. Left out: 80, or what two models on one GPU leave to each other."""
+    GPU's memory that the server takes. Left out: 80, on VLLM 90, or what two models on one GPU leave to each other."""
     max_tokens: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
     """The most tokens that the cache holds."""
     host_memory: Quantity | None = None
