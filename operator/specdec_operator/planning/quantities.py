@@ -28,8 +28,9 @@ def canonical(quantity: str) -> str:
         ValueError: It is no quantity.
     """
     value, suffix = _read(quantity)
-    # The API server falls back to decimal suffixes where binary ones would lose digits or confuse.
-    if suffix.endswith("i") and value >= 1024 and value == value.to_integral_value():
+    # The API server falls back to decimal suffixes where binary ones would lose digits or confuse; what it wrote
+    # without a suffix it reads back as decimal.
+    if suffix.endswith("i") and value >= 1024 and value % 1024 == 0:
         return _binary(int(value))
     return _decimal(value)
 
