@@ -39,6 +39,11 @@ pytestmark = [
 MODELS = Path(testbed.hub.__file__).parent / "models" / "specdec-testbed"
 REVISION = "pair-1"
 ANSWER = "Paris"
+PORTS = (
+    ("--http-port", "--kserve-http-port"),
+    ("--grpc-port", "--kserve-grpc-port"),
+    ("--metrics-port", "--openai-port"),
+)
 REPETITION = "The capital of France is Paris. The capital of France is"
 DRAFTS = {
     "Eagle": "tiny-llama-eagle",
@@ -95,6 +100,18 @@ def test_a_model_that_answers_in_pieces_is_not_asked_by_infer(vllm: SimulatorRoo
         assert (proof.outcome, "decoupled" in proof.message) == (Outcome.WRONG_ANSWER, True)
 
 
+def test_openai_s_protocol_is_served_beside_triton_s(vllm: SimulatorRoot) -> None:
+    plan = _plan("VLLM", "NGram", openAIFrontEnd={"defaultMaxTokens": 12})
+    with _serving(vllm, plan, "NGram") as server:
+        _expect_answer(_proof(server, plan), server)
+        asked = {"model": plan.files.endpoint_model, "prompt": plan.files.tensors[0].values[0], "temperature": 0}
+        server.wait_until(f"http://127.0.0.1:{server.ports[2]}/health/ready")
+        answer = server.post(f"http://127.0.0.1:{server.ports[2]}/v1/completions", asked)
+
+        assert ANSWER in answer["choices"][0]["text"]
+        assert server.metrics("nv_inference_request_success") >= 2
+
+
 def _root(directory: Path, reference: str) -> SimulatorRoot:
     root = SimulatorRoot(directory, cache=cache_directory(), models=MODELS, reference=reference)
     texts = program_files("assemble")
@@ -142,11 +159,10 @@ def _serving(root: SimulatorRoot, plan: ServingPlan, method: str) -> Iterator[Ru
 
 
 def _own_port(argument: str, ports: tuple[int, int, int]) -> str:
-    """The same argument with a port that is free on this machine."""
-    for option, port in zip(("--http-port", "--grpc-port", "--metrics-port"), ports, strict=True):
-        if argument.startswith(f"{option}="):
-            return f"{option}={port}"
-    return argument
+    """The same argument with a port that is free on this machine; the front end shows the metrics on its own."""
+    option = argument.partition("=")[0]
+    index = next((index for index, options in enumerate(PORTS) if option in options), None)
+    return argument if index is None else f"{option}={ports[index]}"
 
 
 def _proof(server: RunningServer, plan: ServingPlan) -> Proof:
