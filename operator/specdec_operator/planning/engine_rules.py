@@ -65,7 +65,7 @@ def _architecture(role: str, spec: SpeculativeModelSpec, resolution: Resolution,
             f"{resolution.release.name} holds {resolution.release.tensorrt_llm}: name a newer one in runtime.release"
         )
         return [Refusal(reason="UnsupportedArchitecture", path=path, message=message)]
-    return [*_head(spec, facts, family), *_converter(role, spec, family)]
+    return [*_head(spec, facts, family), *_converter(role, spec, family), *_published(role, spec, facts)]
 
 
 def _head(spec: SpeculativeModelSpec, facts: ModelFacts, family: Family) -> list[Refusal]:
@@ -98,6 +98,21 @@ def _converter(role: str, spec: SpeculativeModelSpec, family: Family) -> list[Re
         path = f"spec.{role}.quantization.format"
         found.append(Refusal(reason="QuantizationUnsupported", path=path, message=message))
     return found
+
+
+def _published(role: str, spec: SpeculativeModelSpec, facts: ModelFacts) -> list[Refusal]:
+    model = (spec.draft if role == "draft" else spec.target) or spec.target
+    if not facts.quantization:
+        return []
+    if model.quantization:
+        message = f"the {role} is published in {facts.quantization} already: remove quantization, or name the model in "
+        path = f"spec.{role}.quantization"
+    elif not facts.quantization.startswith(tuple(engine_builds().published_formats)):
+        message = f"no converter takes a model published in {facts.quantization}: name the model in "
+        path = f"spec.{role}.source"
+    else:
+        return []
+    return [Refusal(reason="QuantizationUnsupported", path=path, message=f"{message}its full precision")]
 
 
 def _gpu(spec: SpeculativeModelSpec, resolution: Resolution) -> list[Refusal]:

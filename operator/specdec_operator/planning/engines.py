@@ -113,7 +113,7 @@ def _built(
         steps=list(steps),
         directory=directory,
         ranks=ranks_of(role, spec),
-        tensorrt_llm_version=resolution.release.required_tensorrt_llm,
+        tensorrt_llm_version=resolution.release.required_tensorrt_llm or None,
         weight_bytes=weights,
         memory_bytes=needs.memory_bytes,
         scratch_bytes=needs.scratch_bytes,

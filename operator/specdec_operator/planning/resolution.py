@@ -14,6 +14,8 @@ from specdec_operator.api.v1alpha1.speculative_model import default_backend
 from specdec_operator.api.v1alpha1.status import Pin
 from specdec_operator.planning import capability, speculation_rules
 from specdec_operator.planning.draft_length import draft_tokens
+from specdec_operator.planning.engine_limits import engine_roles
+from specdec_operator.planning.engine_rules import is_prebuilt
 from specdec_operator.planning.keys import content_key
 from specdec_operator.planning.placement import PodPlacement, place
 from specdec_operator.planning.refusal import Refusal, Refused
@@ -106,7 +108,8 @@ def resolve(
 def needs_store(spec: SpeculativeModelSpec, backend: Backend) -> bool:
     """Whether anything is downloaded or built."""
     models = [spec.target] + ([spec.draft] if spec.draft else [])
-    return backend == "TensorRTEngine" or any(model.source.hugging_face for model in models)
+    builds = backend == "TensorRTEngine" and not all(is_prebuilt(role, spec) for role in engine_roles(spec))
+    return builds or any(model.source.hugging_face for model in models)
 
 
 def _kept(

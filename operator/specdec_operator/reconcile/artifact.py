@@ -136,7 +136,7 @@ class ArtifactReconciler:
         running = {
             "state": "Running",
             "reason": statuses.at_work(artifact, verify=verify),
-            "message": f"Job {name}",
+            "message": statuses.work_message(artifact, name, verify=verify),
             "job": name,
             "not_before": "",
         }
@@ -196,10 +196,11 @@ class ArtifactReconciler:
     async def _watch(
         self, artifact: ModelArtifact, status: ModelArtifactStatus, job: JsonObject
     ) -> tuple[ModelArtifactStatus, float | None]:
+        verify = statuses.verifies(artifact, status)
         running = {
             "state": "Running",
-            "reason": statuses.at_work(artifact, verify=statuses.verifies(artifact, status)),
-            "message": f"Job {status.job}",
+            "reason": statuses.at_work(artifact, verify=verify),
+            "message": statuses.work_message(artifact, status.job, verify=verify),
         }
         pods = await self._pods(job)
         if any(pod.get("status", {}).get("phase") in ("Running", "Succeeded", "Failed") for pod in pods):

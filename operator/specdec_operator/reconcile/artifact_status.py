@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from specdec_operator.api.v1alpha1.model_artifact import ModelArtifactStatus, ModelFacts
+from specdec_operator.planning.quantities import memory
 from specdec_operator.reconcile.context import timestamp
 from specdec_operator.resources import jobs
 from specdec_operator.resources.labels import DOUBTED_AT
@@ -77,6 +78,16 @@ def at_work(artifact: ModelArtifact, *, verify: bool) -> str:
     if verify:
         return "Verifying"
     return next(reason for part, reason in _AT_WORK.items() if getattr(artifact.spec, part) is not None)
+
+
+def work_message(artifact: ModelArtifact, job: str, *, verify: bool) -> str:
+    """What a running Job is, and for a build what it takes: GPUs, and free space in the store."""
+    build, gpu = artifact.spec.build, artifact.spec.gpu
+    if build is None or verify:
+        return f"Job {job}"
+    room = memory(build.scratch_bytes or 3 * build.weight_bytes)
+    gpus, claim = (gpu.count if gpu else 0), artifact.spec.claim_name
+    return f"Job {job}: takes {gpus} GPU(s), and {room} of free space in claim {claim}"
 
 
 def job_name(artifact: ModelArtifact, status: ModelArtifactStatus) -> str:

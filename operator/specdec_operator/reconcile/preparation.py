@@ -93,7 +93,7 @@ class Preparation:
         )
         self.pins = (*self.pins, *derived_pins(plan.files))
         assembly = (await self._ready((plan.assembly,), condition="EnginesReady"))["assembly"]
-        built = f"{len(engines)} engine(s) built" if engines else "this backend builds no engine"
+        built = _told(engines) if engines else "this backend builds no engine"
         self._conditions.set(
             "EnginesReady", "True", "Built" if engines else "NotNeeded", f"{built}; repository assembled"
         )
@@ -205,6 +205,12 @@ def _by_one_node(claim: JsonObject) -> bool:
 def derived_pins(files: ServingFiles) -> tuple[Pin, ...]:
     """What the backend needs other than the spec says."""
     return tuple(Pin(name=derived.name, value=derived.value, reason=derived.reason) for derived in files.derived)
+
+
+def _told(engines: Sequence[ArtifactRequest]) -> str:
+    made = sum(engine.spec.build is not None for engine in engines)
+    parts = ((made, "built"), (len(engines) - made, "inspected"))
+    return ", ".join(f"{count} engine(s) {done}" for count, done in parts if count)
 
 
 def _halt(condition: ConditionType, refused: Refused) -> Halt:

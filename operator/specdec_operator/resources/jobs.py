@@ -190,7 +190,7 @@ def _build(build: BuildInput, claim: str | None, *, product: str) -> _Work:
         directory=build.directory,
         steps=tuple(inputs.BuildStep(name=step.name, argv=tuple(step.argv)) for step in build.steps),
         ranks=build.ranks,
-        tensorrt_llm_version=build.tensorrt_llm_version,
+        tensorrt_llm_version=build.tensorrt_llm_version or "",
         gpu_product=product,
         scratch_bytes=build.scratch_bytes or 3 * build.weight_bytes,
     )

@@ -104,6 +104,8 @@ class EngineBuilds(ApiModel):
     """Methods that have engines."""
     formats: dict[QuantizationFormat, FormatBuild]
     """Number formats."""
+    published_formats: list[str]
+    """How the names of formats begin that converters take as they were published."""
 
     def family(self, architecture: str) -> Family | None:
         """The family of an architecture."""

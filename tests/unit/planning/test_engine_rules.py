@@ -90,6 +90,30 @@ def test_a_family_that_the_quantizer_does_not_know_is_refused() -> None:
     assert (refusal.reason, refusal.path) == ("QuantizationUnsupported", "spec.target.quantization.format")
 
 
+@pytest.mark.parametrize(
+    ("published", "asked", "path"),
+    [
+        ("modelopt_fp8", {"format": "FP8"}, "spec.target.quantization"),
+        ("gptq", None, "spec.target.source"),
+        ("awq", None, "spec.target.source"),
+    ],
+)
+def test_a_model_published_quantized_is_not_converted_from_it(
+    published: str, asked: dict[str, str] | None, path: str
+) -> None:
+    made = model(BASELINE_ENGINE, target__quantization=asked)
+    known = {"target": facts(quantization=published)}
+    (refusal,) = architecture_refusals(made.spec, resolution_of(made), known)
+
+    assert (refusal.reason, refusal.path) == ("QuantizationUnsupported", path)
+
+
+def test_a_model_published_by_the_quantizer_is_converted_as_it_is() -> None:
+    made = model(BASELINE_ENGINE)
+
+    assert architecture_refusals(made.spec, resolution_of(made), {"target": facts(quantization="modelopt_fp8")}) == []
+
+
 def test_a_converter_without_stages_is_named() -> None:
     (refusal,) = of_architecture(BASELINE_ENGINE, "GemmaForCausalLM", target__parallelism={"pipeline": 2})
 

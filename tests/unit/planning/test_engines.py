@@ -129,8 +129,8 @@ def test_what_does_not_decide_the_content_is_no_part_of_the_key(changes: dict[st
         {"target__parallelism": {"pipeline": 2}},
         {"target__quantization": {"format": "FP8"}},
         {"target__quantization": {"format": "INT8WeightOnly"}},
-        {"placement": {"gpu": {"product": PRODUCT, "resourceName": "nvidia.com/mig-1g.10gb"}}},
-        {"placement": {"gpu": {"product": f"{PRODUCT}-MIG-1g.10gb"}}},
+        {"placement": {"gpu": {"product": PRODUCT, "resourceName": "nvidia.com/mig-7g.80gb"}}},
+        {"placement": {"gpu": {"product": f"{PRODUCT}-MIG-7g.80gb"}}},
         {"speculation": {"method": "Lookahead"}},
     ],
 )
@@ -344,3 +344,10 @@ def test_the_other_engine_of_a_pair_is_built() -> None:
     target, draft = engines_of(made)
 
     assert (target.spec.build is not None, draft.spec.prebuilt is not None) == (True, True)
+
+
+def test_an_image_whose_version_is_disputed_is_taken_with_any() -> None:
+    (engine,) = engines_of(model(BASELINE_ENGINE, runtime={"backend": "TensorRTEngine", "release": "26.03"}))
+
+    assert engine.spec.build is not None
+    assert engine.spec.build.tensorrt_llm_version is None

@@ -168,6 +168,12 @@ def test_a_built_engine_needs_a_store_wherever_the_model_is() -> None:
     assert needs_store(model(BASELINE_ENGINE, target={"source": CLAIM}).spec, "TensorRTEngine")
 
 
+def test_nothing_is_stored_of_a_model_and_an_engine_that_claims_hold() -> None:
+    engine = {"prebuilt": {"target": {"claimName": "engines"}}}
+
+    assert not needs_store(model(BASELINE_ENGINE, target={"source": CLAIM}, engine=engine).spec, "TensorRTEngine")
+
+
 @pytest.mark.parametrize(
     ("storage", "claim"), [({"claimName": "mine"}, "mine"), ({"claim": {"size": "1Gi"}}, "specdec-store")]
 )

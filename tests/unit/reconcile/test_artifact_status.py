@@ -36,6 +36,7 @@ WORK: dict[str, dict[str, Any]] = {
         "ranks": 1,
         "tensorrtLLMVersion": "1.2.1",
     },
+    "prebuilt": {"subPath": "x", "expectation": "{}"},
     "assemble": {"repository": "{}"},
 }
 
@@ -224,3 +225,24 @@ def test_content_that_a_pod_did_not_find_is_looked_for_again() -> None:
 
 def test_a_doubt_from_before_the_content_was_last_seen_is_settled() -> None:
     assert doubted("2025-12-31T23:59:59Z").state == "Ready"
+
+
+def test_a_build_says_what_it_takes() -> None:
+    spec = {
+        "type": "Engine",
+        "key": "a" * 64,
+        "image": "example.com/triton:1",
+        "claimName": "store",
+        "build": {**WORK["build"], "scratchBytes": 32 * 1024**3},
+        "gpu": {"resourceName": "nvidia.com/gpu", "count": 2, "product": "NVIDIA-H100-80GB-HBM3"},
+    }
+    made = ModelArtifact.model_validate({"metadata": {"name": "engine-x"}, "spec": spec})
+
+    assert statuses.work_message(made, "engine-x-1", verify=False) == (
+        "Job engine-x-1: takes 2 GPU(s), and 32Gi of free space in claim store"
+    )
+    assert statuses.work_message(made, "engine-x-1", verify=True) == "Job engine-x-1"
+
+
+def test_a_prebuilt_engine_is_being_inspected() -> None:
+    assert statuses.at_work(artifact("prebuilt"), verify=False) == "Inspecting"

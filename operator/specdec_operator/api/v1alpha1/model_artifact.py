@@ -106,9 +106,9 @@ class BuildInput(ApiModel):
     ranks: Annotated[int, Field(ge=1, le=64)]
     """Engine files expected: one for each rank."""
     tensorrt_llm_version: Annotated[
-        str, Field(alias="tensorrtLLMVersion", min_length=1, max_length=32, pattern=patterns.VERSION.expression)
-    ]
-    """The version that the image must hold."""
+        str | None, Field(alias="tensorrtLLMVersion", min_length=1, max_length=32, pattern=patterns.VERSION.expression)
+    ] = None
+    """The version that the image must hold; any if left out."""
     weight_bytes: Annotated[int, Field(ge=0, le=2**50)] = 0
     """Bytes of the weights of model and head."""
     memory_bytes: Annotated[int, Field(ge=0, le=2**50)] = 0
