@@ -21,8 +21,12 @@ if TYPE_CHECKING:
 
 _NGRAM: Final = ("ngram", "[ngram]")
 _LOOKUPS: Final = (*_NGRAM, "ngram_gpu")
-# model_type of targets whose extra layer is loaded by method mtp, as far as the simulator has one.
-_MTP_TARGETS: Final = ("glm4_moe", "deepseek_v3", "mimo")
+# Since when a target of this model_type may draft with its own layer.
+_MTP_TARGETS: Final = {
+    "deepseek_v3": Version("0.8.0"),
+    "mimo": Version("0.9.0"),
+    "glm4_moe": Version("0.10.0"),
+}
 _NO_DRAFT_MODEL: Final = (
     "Speculative decoding with draft model is not supported yet. Please consider using other speculative decoding"
     " methods such as ngram, medusa, eagle, or mtp."
@@ -84,7 +88,7 @@ def _method(fields: SpeculativeFields, arguments: VLLMArguments, release: VLLMRe
         return "ngram"
     if fields.model is None:
         if fields.method is not None and "mtp" in fields.method:
-            return _mtp(fields, _config(arguments.model))
+            return _mtp(fields, _config(arguments.model), release)
         raise ParameterError("num_speculative_tokens was provided but without speculative model.")
     if fields.method in ("eagle", "eagle3"):
         return fields.method
@@ -106,7 +110,7 @@ def _by_files(fields: SpeculativeFields, config: Mapping[str, Any], release: VLL
         return str(kind)
     if fields.method == "medusa" and kind is None and release.version >= _OLD_MEDUSA_FILES:
         return "medusa"
-    if kind in _MTP_TARGETS and config.get("num_nextn_predict_layers"):
+    if _has_own_layer(config, release):
         return "mtp"
     if not fields.nested or fields.method == "draft_model" or release.version < _DRAFT_MODEL_BACK:
         return "draft_model"
@@ -115,13 +119,19 @@ def _by_files(fields: SpeculativeFields, config: Mapping[str, Any], release: VLL
     raise ParameterError(f"Unsupported speculative method: '{fields.method}'")
 
 
-def _mtp(fields: SpeculativeFields, config: Mapping[str, Any]) -> str:
-    if config.get("model_type") not in _MTP_TARGETS or not config.get("num_nextn_predict_layers"):
+def _mtp(fields: SpeculativeFields, config: Mapping[str, Any], release: VLLMRelease) -> str:
+    if not _has_own_layer(config, release):
         raise ParameterError(
             f"Unsupported speculative method: '{fields.method}' (the target, model_type"
-            f" {config.get('model_type')!r}, declares no multi-token-prediction layer)"
+            f" {config.get('model_type')!r}, declares no layer for multi-token prediction that vLLM"
+            f" {release.version} knows)"
         )
     return "mtp"
+
+
+def _has_own_layer(config: Mapping[str, Any], release: VLLMRelease) -> bool:
+    since = _MTP_TARGETS.get(str(config.get("model_type")))
+    return since is not None and release.version >= since and bool(config.get("num_nextn_predict_layers"))
 
 
 def _count(fields: SpeculativeFields, method: str) -> int:

@@ -112,6 +112,19 @@ def test_what_the_release_would_not_load_is_refused(
         load(version, speculation={"num_speculative_tokens": 3, **config}, **keys)
 
 
+@pytest.mark.parametrize(
+    ("version", "method"), [("0.10.2", "deepseek_mtp"), ("0.10.2", "glm4_moe_mtp"), ("0.11.1", "mtp")]
+)
+def test_mtp_was_once_named_after_the_target(load: Any, version: str, method: str) -> None:
+    engine = load(version, target="tiny-llama-mtp", speculation={"num_speculative_tokens": 1, "method": method})
+    assert engine.plan.method == "mtp"
+
+
+def test_a_target_that_the_release_does_not_know_drafts_nothing(load: Any) -> None:
+    with pytest.raises(ParameterError, match=r"no layer for multi-token prediction that vLLM 0\.9\.2 knows"):
+        load("0.9.2", target="tiny-llama-mtp", speculation={"num_speculative_tokens": 1, "method": "deepseek_mtp"})
+
+
 def test_a_draft_length_is_required(load: Any) -> None:
     with pytest.raises(ParameterError, match="num_speculative_tokens must be provided"):
         load(speculation=METHODS["eagle3"][1])
