@@ -199,7 +199,7 @@ def test_several_files_are_rendered_with_a_directory_of_facts(command: Command) 
     code, objects, _ = command("--facts", FACTS.parent, EXAMPLE, EXAMPLE.with_name("baseline-engine.yaml"))
 
     names = [document["metadata"]["name"] for document in objects if document["kind"] == "Deployment"]
-    assert (code, names) == (0, ["llama-8b-baseline", "llama-70b-baseline"])
+    assert (code, names) == (0, ["llama-8b-baseline-serving", "llama-70b-baseline-serving"])
 
 
 def test_several_files_with_the_facts_of_one_are_refused(command: Command) -> None:
