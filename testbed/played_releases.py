@@ -9,6 +9,8 @@ from testbed.runtime.image_config import PLAYED, Flavour, PlayedRelease
 _LLM_API_METHODS: Final = ["Eagle3", "DraftTarget", "NGram", "MTP", "None"]
 _VLLM_METHODS: Final = ["Eagle", "Eagle3", "DraftTarget", "Medusa", "NGram", "MTP", "None"]
 _SOURCE: Final = "the testbed's simulator images"
+REPORTING: Final = "26.02-simulator-reporting"
+"""The row of a release whose answers carry true counts, which the image gives with SIMULATOR_REPORT_ACCEPTANCE=1."""
 
 
 def release_name(triton: str) -> str:
@@ -22,8 +24,15 @@ def default_parts() -> dict[str, Any]:
 
 
 def other_releases() -> list[dict[str, Any]]:
-    """Return the rows beside the default one: newer spellings of the LLM API, an old vLLM and a new one."""
+    """Return the rows beside the default one: other spellings and counts of the LLM API, an old vLLM and a new one."""
     newer = _image("26.04", Flavour.TENSORRT_LLM)
+    reporting = {
+        "name": REPORTING,
+        "image": PLAYED[0].reference,
+        "tensorrtLLM": PLAYED[0].version,
+        "LLMAPI": {"methods": _LLM_API_METHODS},
+        "perRequestAcceptance": True,
+    }
     llm_api = {
         "name": release_name("26.04"),
         "image": newer.reference,
@@ -37,6 +46,7 @@ def other_releases() -> list[dict[str, Any]]:
     }
     rows: list[dict[str, Any]] = [
         llm_api,
+        reporting,
         {"name": release_name("25.04"), "VLLM": _vllm("25.04", **old)},
         {"name": release_name("26.08"), "VLLM": _vllm("26.08", publishedMedusaHeads=True)},
     ]

@@ -130,7 +130,7 @@ def simulator_release(image: str, *, name: str = RELEASE, **fields: Any) -> dict
         "tensorrtLLM": "1.1.0",
         "simulator": True,
         **default_parts(),
-        "TensorRTEngine": {"methods": ["DraftTarget", "None"]},
+        "TensorRTEngine": {"methods": ["Eagle", "Medusa", "DraftTarget", "Lookahead", "ReDrafter", "None"]},
         "source": "the testbed's simulator image",
         **fields,
     }

@@ -51,7 +51,7 @@ def ask(address: str, status: Mapping[str, Any], prompt: str, *, port: int = HTT
     endpoint = status["endpoint"]
     url = f"http://{address}:{port}/v2/models/{endpoint['modelName']}/generate"
     published = {name: json.loads(value) for name, value in endpoint.get("requestParameters", {}).items()}
-    answer = _post(url, {"text_input": prompt, **_limits(status["backend"]), **published})
+    answer = _post(url, {"text_input": prompt, **published, **_limits(status["backend"])})
     return Answer(
         url=url,
         text=str(answer.get("text_output", "")).removeprefix(prompt).strip(),
@@ -69,6 +69,8 @@ def logged_counts(log: str, *, model: str) -> list[tuple[int, int]]:
 def _limits(backend: str) -> dict[str, object]:
     if backend == "LLMAPI":
         return {"sampling_param_max_tokens": MAX_TOKENS, "sampling_param_return_perf_metrics": True}
+    if backend == "VLLM":
+        return {"sampling_parameters": json.dumps({"max_tokens": MAX_TOKENS, "temperature": 0})}
     return {"max_tokens": MAX_TOKENS}
 
 

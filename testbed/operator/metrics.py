@@ -1,4 +1,4 @@
-"""The operator's requests to the API server, as its metrics count them."""
+"""The operator's metrics: its requests to the API server as they count them, and gauges."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from prometheus_client.samples import Sample
 
 READS = frozenset({"get", "list"})
 
@@ -48,13 +50,22 @@ class Requests:
 
 async def read_requests(url: str) -> Requests:
     """Read the metrics endpoint."""
-    async with aiohttp.ClientSession() as session, session.get(url) as response:
-        text = await response.text()
     return Requests(
         {
             (sample.labels["verb"], sample.labels["resource"], sample.labels["code"]): int(sample.value)
-            for family in text_string_to_metric_families(text)
-            for sample in family.samples
-            if sample.name == "rest_client_requests_total"
+            for sample in await _samples(url, "rest_client_requests_total")
         }
     )
+
+
+async def read_gauge(url: str, metric: str, labels: Mapping[str, str]) -> float | None:
+    """Read one gauge of the metrics endpoint; None if it is not there."""
+    found = [sample.value for sample in await _samples(url, metric) if labels.items() <= sample.labels.items()]
+    return float(found[0]) if found else None
+
+
+async def _samples(url: str, metric: str) -> list[Sample]:
+    async with aiohttp.ClientSession() as session, session.get(url) as response:
+        text = await response.text()
+    families = text_string_to_metric_families(text)
+    return [sample for family in families for sample in family.samples if sample.name == metric]

@@ -19,7 +19,7 @@ from testbed.cluster.ports import free_ports
 from testbed.cluster.processes import OWNER_VARIABLE
 from testbed.operator.errors import OperatorError
 from testbed.operator.install import ROOT, operator_kubeconfig
-from testbed.operator.metrics import Requests, read_requests
+from testbed.operator.metrics import Requests, read_gauge, read_requests
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,6 +102,10 @@ class OperatorProcess:
     async def requests(self) -> Requests:
         """Return its requests to the API server since it started."""
         return await read_requests(f"{self.url}/metrics")
+
+    async def gauge(self, metric: str, **labels: str) -> float | None:
+        """Return what one of its gauges says for these labels; None if it says nothing."""
+        return await read_gauge(f"{self.url}/metrics", metric, labels)
 
     def kill(self) -> None:
         """End it without the chance to do anything (SIGKILL)."""

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from tests.e2e.place import RESTRICTED, SMALL
+from tests.e2e.rows import ENGINE_REFUSED, ENGINE_ROWS, LLM_API_REFUSED, LLM_API_ROWS, VLLM_ROWS, entering
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -141,28 +142,47 @@ weights.write_bytes(weights.read_bytes()[:-1000])
 """
 
 
+# An engine that nobody here built: what somebody else's build left on a claim.
+FOREIGN_BUILD = """
+import subprocess, sys
+import huggingface_hub
+model = huggingface_hub.snapshot_download("specdec-testbed/tiny-llama", local_dir="/models/model")
+convert = ["--model_dir", model, "--output_dir", "/tmp/checkpoint", "--dtype", "float16"]
+subprocess.run([sys.executable, "/app/examples/models/core/llama/convert_checkpoint.py", *convert], check=True)
+limits = ["--max_batch_size", "2", "--max_input_len", "64", "--max_seq_len", "128"]
+build = ["--checkpoint_dir", "/tmp/checkpoint", "--output_dir", "/models/engine", *limits]
+subprocess.run(["trtllm-build", *build], check=True)
+"""
+
+
+def _engines(place: Place) -> None:
+    entering({**ENGINE_ROWS, **ENGINE_REFUSED})(place)
+    place.apply(_models_claim(), _filler(place, FOREIGN_BUILD))
+
+
+def _models_claim() -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "models"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+
+
 def _claims(place: Place) -> None:
     place.create_namespace()
-    place.apply(
-        {
-            "apiVersion": "v1",
-            "kind": "PersistentVolumeClaim",
-            "metadata": {"name": "models"},
-            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
-        },
-        _filler(place),
-    )
+    place.apply(_models_claim(), _filler(place, FILL))
     place.kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/filler", "--timeout=240s")
     place.apply_model("from-claim", baseline(claim("teams/whole")))
     place.apply_model("side-by-side", baseline(claim("teams/whole")))
     place.apply_model("damaged", engine(claim("teams/damaged")))
 
 
-def _filler(place: Place) -> Json:
+def _filler(place: Place, program: str) -> Json:
     container = {
         "name": "filler",
         "image": place.session.image.reference,
-        "command": ["python3", "-c", FILL],
+        "command": ["python3", "-c", program],
         "env": [
             {"name": "HF_ENDPOINT", "value": place.session.hub.url},
             {"name": "HF_HOME", "value": "/tmp/huggingface"},  # noqa: S108 - inside the pod
@@ -197,6 +217,9 @@ CASTS: Mapping[str, Cast] = {
     "test_update": Cast("updated", _updated),
     "test_restart": Cast("killed", _killed),
     "test_lost_content": Cast("losing", _losing),
+    "test_rows_engines": Cast("rows-engines", _engines),
+    "test_rows_vllm": Cast("rows-vllm", entering(VLLM_ROWS)),
+    "test_rows_llm_api": Cast("rows-llm-api", entering({**LLM_API_ROWS, **LLM_API_REFUSED})),
     # Last, for it waits until its claim is filled.
     "test_claims": Cast("claims", _claims),
 }
