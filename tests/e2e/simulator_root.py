@@ -124,8 +124,10 @@ class SimulatorRoot:
 
     def _argv(self, environment: Mapping[str, str], *arguments: str) -> list[str]:
         variables = {**self._variables, "HOME": "/tmp", **environment}  # noqa: S108 - inside of the root
-        isolated = ["unshare", "--mount", "--pid", "--fork", "--kill-child", f"--root={self.root}", "--mount-proc"]
-        return [*isolated, "env", "-i", *(f"{name}={value}" for name, value in variables.items()), *arguments]
+        # However this process ends, what it started ends too.
+        isolated = ["setpriv", "--pdeathsig=KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child"]
+        rooted = [*isolated, f"--root={self.root}", "--mount-proc"]
+        return [*rooted, "env", "-i", *(f"{name}={value}" for name, value in variables.items()), *arguments]
 
     def run(self, *arguments: str) -> str:
         done = subprocess.run(self._argv({}, *arguments), check=False, capture_output=True, text=True, timeout=60)

@@ -27,6 +27,7 @@ pytestmark = [
 
 PROMPT, ANSWER = "The capital of France is", "Paris, a city on the river Seine."
 PAUSE_SECONDS = 0.3
+SECONDS = 60.0
 
 
 @dataclass
@@ -37,6 +38,13 @@ class Answered:
 
     def failures(self) -> list[datetime]:
         return [sent for sent, answered in self.requests if not answered]
+
+    def until_right(self) -> None:
+        """Wait for the right answer to a request that is sent from now on."""
+        now, deadline = datetime.now(UTC), time.monotonic() + SECONDS
+        while not any(sent > now and right for sent, right in list(self.requests)):
+            assert time.monotonic() < deadline
+            time.sleep(PAUSE_SECONDS)
 
     def successes_between(self, first: datetime, last: datetime) -> int:
         return sum(answered for sent, answered in self.requests if first < sent < last)
@@ -81,14 +89,13 @@ def test_the_old_pod_serves_until_the_new_revision_is_prepared(place: Place) -> 
     place.until_ready("pair")
     with asked_all_the_while(place, "pair") as answered:
         model = updated(place, "pair", {"speculation": {"maxDraftTokens": 4}})
-        time.sleep(2 * PAUSE_SECONDS)
+        answered.until_right()
     assembly = place.artifact("pair", "assembly")["name"]
     (job,) = place.items("jobs", f"--selector=specdec.dev/artifact={assembly}")
     prepared = datetime.fromisoformat(job["status"]["completionTime"])
     failures = answered.failures()
     assert all(failure >= prepared for failure in failures)
     assert not failures or answered.successes_between(failures[0], failures[-1]) == 0
-    assert answered.requests[-1][1]
     assert place.served_revision("pair") == model["status"]["currentRevision"]
 
 
