@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from specdec_operator.api.v1alpha1.speculation import EagleOptions, ReDrafterOptions
-from specdec_operator.planning.choices import eagle_layers, eagle_non_leaves
+from specdec_operator.planning.choices import eagle_layers, eagle_non_leaves, tree_of
 from specdec_operator.planning.engine_limits import limits, parallelism_of
 from specdec_operator.runtimes.build_steps import EagleShape, EngineRecipe, MedusaShape
 from specdec_operator.runtimes.engine_builds import engine_builds
@@ -76,7 +76,11 @@ def engine_method(role: str, spec: SpeculativeModelSpec) -> Method:
 def eagle_shape(spec: SpeculativeModelSpec) -> EagleShape:
     """What an EAGLE engine is built for: as declared, or what its tree needs."""
     options = spec.speculation.eagle or EagleOptions()
-    return EagleShape(layers=eagle_layers(options), non_leaves_per_layer=eagle_non_leaves(options))
+    return EagleShape(
+        layers=eagle_layers(options),
+        non_leaves_per_layer=eagle_non_leaves(options),
+        choices=tree_of(spec) or (),
+    )
 
 
 def medusa_shape(spec: SpeculativeModelSpec, facts: Mapping[str, ModelFacts]) -> MedusaShape:

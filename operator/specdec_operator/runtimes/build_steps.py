@@ -6,6 +6,7 @@ A command names what it reads and writes by its role (`{model}`, `{head}`, `{cal
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -26,14 +27,23 @@ PROOF = "prove"
 _PROOF_PROMPT = "Once upon"
 _PROOF_TOKENS = 8
 _PROOF_ROOM = 32
+_LONGEST_ARGUMENT = 1024
+"""As the API bounds an argument of a step."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EagleShape:
-    """What an EAGLE tree must fit into: levels, and nodes with followers on one level."""
+    """What an EAGLE tree must fit into: levels, and nodes with followers on one level.
+
+    Attributes:
+        layers: The levels.
+        non_leaves_per_layer: The nodes with followers.
+        choices: Every node of the tree that a spec declares; empty for TensorRT-LLM's own.
+    """
 
     layers: int
     non_leaves_per_layer: int
+    choices: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +102,7 @@ def build_steps(recipe: EngineRecipe, support: EngineSupport) -> tuple[BuildStep
         support: Where the release's image keeps its converters.
     """
     build = BuildStep(name="build", argv=_build(recipe))
-    proof = (BuildStep(name=PROOF, argv=_prove(support)),) if _is_provable(recipe) else ()
+    proof = (BuildStep(name=PROOF, argv=_prove(recipe, support)),) if _is_provable(recipe) else ()
     return (*_checkpoint_steps(recipe, support), build, *proof)
 
 
@@ -206,15 +216,25 @@ def _build(recipe: EngineRecipe) -> list[str]:
 def _is_provable(recipe: EngineRecipe) -> bool:
     room = min(recipe.sequence_length - recipe.draft_tokens, recipe.input_length)
     one_rank = recipe.tensor * recipe.pipeline == 1
-    return engine_builds().methods[recipe.method].provable and one_rank and room >= _PROOF_ROOM
+    fits = room >= _PROOF_ROOM and len(_tree(recipe)) <= _LONGEST_ARGUMENT
+    return engine_builds().methods[recipe.method].provable and one_rank and fits
 
 
-def _prove(support: EngineSupport) -> list[str]:
+def _prove(recipe: EngineRecipe, support: EngineSupport) -> list[str]:
+    tree = _tree(recipe)
     return [
         *_script("run", support),
         *("--engine_dir", "{engine}", "--tokenizer_dir", "{model}"),
         *("--max_output_len", str(_PROOF_TOKENS), "--input_text", _PROOF_PROMPT),
+        # The script's own tree has 63 nodes: more than an engine for a smaller one takes.
+        *(("--eagle_choices", tree) if tree else ()),
     ]
+
+
+def _tree(recipe: EngineRecipe) -> str:
+    """A declared EAGLE tree as the run script reads it; empty without one."""
+    choices = recipe.eagle.choices if recipe.eagle else ()
+    return json.dumps(choices, separators=(",", ":")) if choices else ""
 
 
 def _attention(recipe: EngineRecipe) -> tuple[str, ...]:

@@ -223,6 +223,18 @@ def test_a_built_engine_is_asked_for_a_few_tokens(method: str) -> None:
     ]
 
 
+def test_a_built_eagle_engine_is_asked_with_its_own_tree() -> None:
+    shape = EagleShape(layers=2, non_leaves_per_layer=1, choices=((0,), (1,), (0, 0)))
+
+    assert commands("Eagle", draft_tokens=3, eagle=shape)["prove"][-2:] == ["--eagle_choices", "[[0],[1],[0,0]]"]
+
+
+def test_an_engine_whose_tree_is_too_long_for_an_argument_is_not_asked() -> None:
+    shape = EagleShape(layers=2, non_leaves_per_layer=1, choices=tuple((0,) * 16 for _ in range(64)))
+
+    assert "prove" not in commands("Eagle", draft_tokens=64, eagle=shape)
+
+
 @pytest.mark.parametrize(
     "changes",
     [
