@@ -64,15 +64,21 @@ class _Routes:
         self._faults = faults
 
     def table(self) -> list[web.RouteDef]:
-        repository = "/{organisation}/{name}"
-        api = "/api/models" + repository
+        # Every repository may be asked for as a model and as a data set.
         return [
             web.get("/api/whoami-v2", self._whoami),
-            web.get(api, self._information),
-            web.get(api + "/revision/{revision}", self._information),
-            web.get(api + "/tree/{revision}", self._tree),
-            web.get(api + "/refs", self._references),
-            web.get(repository + "/resolve/{revision}/{path:.+}", self._resolve),
+            *self._repository_table(api="/api/models", files=""),
+            *self._repository_table(api="/api/datasets", files="/datasets"),
+        ]
+
+    def _repository_table(self, *, api: str, files: str) -> list[web.RouteDef]:
+        repository = "/{organisation}/{name}"
+        return [
+            web.get(api + repository, self._information),
+            web.get(api + repository + "/revision/{revision}", self._information),
+            web.get(api + repository + "/tree/{revision}", self._tree),
+            web.get(api + repository + "/refs", self._references),
+            web.get(files + repository + "/resolve/{revision}/{path:.+}", self._resolve),
         ]
 
     async def _whoami(self, request: web.Request) -> web.StreamResponse:

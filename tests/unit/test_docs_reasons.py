@@ -29,7 +29,7 @@ COMPOSED = {"Missing": ("EngineMissing", "ModelMissing"), "Damaged": ("EngineDam
 CONDITIONS = frozenset(ORDER) - {"Accepted", "Ready"}
 """Condition types that are no reasons too."""
 KINDS = frozenset(
-    {"Assembly", "ConfigMap", "ControllerRevision", "Deployment", "Engine", "Job", "Model", "ModelArtifact"}
+    {"Assembly", "ConfigMap", "ControllerRevision", "DataSet", "Deployment", "Engine", "Job", "Model", "ModelArtifact"}
     | {"Service", "SpeculativeModel"}
 )
 QUANTIZATION_FORMATS = frozenset(get_args(QuantizationFormat))

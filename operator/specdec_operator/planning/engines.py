@@ -14,6 +14,7 @@ from specdec_operator.api.v1alpha1.model_artifact import (
 )
 from specdec_operator.planning.acquire import ArtifactRequest, job_pod
 from specdec_operator.planning.build_resources import build_needs
+from specdec_operator.planning.calibration import texts_of
 from specdec_operator.planning.engine_expectations import engine_expectation
 from specdec_operator.planning.engine_limits import engine_roles, limit_refusals, ranks_of, split_refusals
 from specdec_operator.planning.engine_recipes import BUILT_IN_HEADS, engine_recipe
@@ -51,7 +52,7 @@ def plan_engines(
 
     Args:
         facts: Facts per role.
-        models: Where each role's model lies.
+        models: Where each role's model lies, and the texts of `acquire_texts`.
 
     Raises:
         Refused: A model can't be split as asked, an architecture has no converter, a limit exceeds the context, or a
@@ -84,7 +85,7 @@ def _built(
     facts: Mapping[str, ModelFacts],
     models: Mapping[str, MountedModel],
 ) -> ArtifactRequest:
-    calibration = _calibration(role, spec)
+    calibration = texts_of(role, spec, models)
     recipe = engine_recipe(role, spec, resolution, facts=facts, calibrated=calibration is not None)
     steps = build_steps(recipe, support)
     head = "draft" if role == "target" and spec.speculation.method in BUILT_IN_HEADS else None
@@ -167,13 +168,6 @@ def _prebuilt(role: str, spec: SpeculativeModelSpec) -> ClaimSource:
     if source is None:
         raise KeyError(role)
     return source
-
-
-def _calibration(role: str, spec: SpeculativeModelSpec) -> MountedModel | None:
-    model = (spec.draft if role == "draft" else spec.target) or spec.target
-    calibration = model.quantization.calibration if model.quantization else None
-    claim = calibration.source.persistent_volume_claim if calibration and calibration.source else None
-    return MountedModel(claim_name=claim.claim_name, sub_path=claim.sub_path or "") if claim else None
 
 
 def _mig_profile(spec: SpeculativeModelSpec) -> str:

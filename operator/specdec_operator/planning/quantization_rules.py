@@ -31,7 +31,6 @@ def quantization_refusals(spec: SpeculativeModelSpec, resolution: Resolution) ->
             *_method(role, quantization, spec),
             *_gpu(role, quantization, resolution),
             *_cache(role, quantization, spec),
-            *_calibration(role, quantization),
         ]
     return found
 
@@ -101,14 +100,6 @@ def _cache(role: str, quantization: Quantization, spec: SpeculativeModelSpec) ->
         )
         return [_refusal(role, ".keyValueCacheDataType", message)]
     return []
-
-
-def _calibration(role: str, quantization: Quantization) -> list[Refusal]:
-    calibration = quantization.calibration
-    if calibration is None or calibration.source is None or calibration.source.hugging_face is None:
-        return []
-    message = "data sets are not downloaded: put it into a claim (a directory with a column `text` in its train split)"
-    return [_refusal(role, ".calibration.source.huggingFace", message)]
 
 
 def _dotted(found: Capability) -> str:

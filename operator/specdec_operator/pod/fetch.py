@@ -1,4 +1,4 @@
-"""Download a model repository into the store, pinned to its commit, and publish it with its facts."""
+"""Download a repository into the store, pinned to its commit; a model is published with its facts."""
 
 import dataclasses
 import os
@@ -21,21 +21,22 @@ _COMMIT_MARK = ".specdec-commit"
 
 
 def fetch(given: FetchInput) -> dict[str, Any]:
-    """Fetch the model, or reuse it without network if it is already published.
+    """Fetch the model or data set, or reuse it without network if it is already published.
 
     Returns:
-        `facts` with the resolved commit, and `reused`.
+        `reused`, and for a model `facts` with the resolved commit.
 
     Raises:
         ProgramFailure: the hub, the store or the model is in the way.
     """
     store = Path(given.store)
     target = inside(store, given.directory)
-    present = published(target, kind=MODEL)
-    if present is not None and "facts" in present.origin:
-        return {"facts": present.origin["facts"], "reused": True}
+    present = published(target, kind=given.content)
+    if present is not None and ("facts" in present.origin or given.content != MODEL):
+        return _result(present, reused=True)
     probe(store)
-    hub = Hub(endpoint=given.endpoint, token=os.environ.get("HF_TOKEN", "").strip())
+    kind = "model" if given.content == MODEL else "dataset"
+    hub = Hub(endpoint=given.endpoint, token=os.environ.get("HF_TOKEN", "").strip(), repository_type=kind)
     found = hub.list_files(given.repository, given.revision)
     listing = chosen_files(found, allow=given.allow_patterns, ignore=given.ignore_patterns)
     print(f"{given.repository}@{listing.commit}: {len(listing.files)} files, {_total(listing)} bytes", flush=True)
@@ -46,7 +47,7 @@ def fetch(given: FetchInput) -> dict[str, Any]:
         hub.download(given.repository, listing, partial)
         verify(partial, listing.files)
         manifest = _publish(given, listing, partial=partial, target=target)
-    return {"facts": manifest.origin["facts"], "reused": False}
+    return _result(manifest, reused=False)
 
 
 def verify(directory: Path, files: tuple[HubFile, ...]) -> None:
@@ -70,12 +71,17 @@ def _publish(given: FetchInput, listing: Listing, *, partial: Path, target: Path
     # the client's own bookkeeping and our mark are no part of the model
     shutil.rmtree(partial / ".cache", ignore_errors=True)
     (partial / _COMMIT_MARK).unlink(missing_ok=True)
-    facts = read_facts(partial, commit=listing.commit).to_wire()
-    origin = {"repository": given.repository, "commit": listing.commit, "facts": facts}
-    described = describe(partial, kind=MODEL, origin=origin, hashed=False)
+    facts = {"facts": read_facts(partial, commit=listing.commit).to_wire()} if given.content == MODEL else {}
+    origin = {"repository": given.repository, "commit": listing.commit, **facts}
+    described = describe(partial, kind=given.content, origin=origin, hashed=False)
     promised = {file.path: file.sha256 for file in listing.files}
     files = tuple(dataclasses.replace(file, sha256=promised.get(file.path, "")) for file in described.files)
     return publish(partial, target, dataclasses.replace(described, files=files))
+
+
+def _result(manifest: Manifest, *, reused: bool) -> dict[str, Any]:
+    facts = {"facts": manifest.origin["facts"]} if manifest.kind == MODEL else {"digest": manifest.digest()}
+    return {**facts, "reused": reused}
 
 
 def _prepare(partial: Path, commit: str) -> None:

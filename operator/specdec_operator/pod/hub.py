@@ -55,10 +55,12 @@ class Hub:
     Args:
         endpoint: its address; the client's own default if empty.
         token: the access token; none if empty.
+        repository_type: model or dataset.
     """
 
-    def __init__(self, *, endpoint: str, token: str) -> None:
+    def __init__(self, *, endpoint: str, token: str, repository_type: str = "model") -> None:
         self._token = token
+        self._type = repository_type
         self._api = _client(endpoint, token)
 
     def list_files(self, repository: str, revision: str) -> Listing:
@@ -68,8 +70,9 @@ class Hub:
             ProgramFailure: RepositoryNotFound, RevisionNotFound, GatedModel, Unauthorized or HubUnreachable.
         """
         with _hub_errors(repository, revision, has_token=bool(self._token)):
-            commit = str(self._api.model_info(repository, revision=revision).sha)
-            entries = list(self._api.list_repo_tree(repository, revision=commit, recursive=True))
+            commit = str(self._api.repo_info(repository, revision=revision, repo_type=self._type).sha)
+            tree = self._api.list_repo_tree(repository, revision=commit, recursive=True, repo_type=self._type)
+            entries = list(tree)
         # folders have no size
         files = [HubFile(entry.path, entry.size, _sha256(entry.lfs)) for entry in entries if hasattr(entry, "size")]
         return Listing(commit, tuple(files))
@@ -83,7 +86,11 @@ class Hub:
         patterns = [glob.escape(file.path) for file in listing.files]
         with _hub_errors(repository, listing.commit, has_token=bool(self._token)):
             self._api.snapshot_download(
-                repository, revision=listing.commit, local_dir=str(directory), allow_patterns=patterns
+                repository,
+                revision=listing.commit,
+                local_dir=str(directory),
+                allow_patterns=patterns,
+                repo_type=self._type,
             )
 
 

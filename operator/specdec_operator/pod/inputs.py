@@ -19,6 +19,7 @@ class FetchInput(Document):
         directory: where in the store the files go, relative.
         allow_patterns: only files that one of these matches; those that a runtime reads if empty.
         ignore_patterns: files that are left out.
+        content: Model, or DataSet for texts of a quantizer.
     """
 
     repository: str
@@ -28,6 +29,7 @@ class FetchInput(Document):
     endpoint: str = ""
     allow_patterns: tuple[str, ...] = ()
     ignore_patterns: tuple[str, ...] = ()
+    content: str = "Model"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from specdec_operator.cluster.errors import AlreadyExists, NotFound
 from specdec_operator.cluster.resources import PERSISTENT_VOLUME_CLAIMS
 from specdec_operator.planning.acquire import acquire, commit_pins
 from specdec_operator.planning.admission import admit
+from specdec_operator.planning.calibration import acquire_texts
 from specdec_operator.planning.engines import plan_engines
 from specdec_operator.planning.pair import check_pair
 from specdec_operator.planning.plan import claims_of, plan_serving
@@ -80,7 +81,9 @@ class Preparation:
         self._keep_commits(models, commits={})
         facts = await self._facts(models)
         self._pair(resolution, facts)
-        engines = self._plan_engines(resolution, facts, models)
+        texts = self._texts(resolution)
+        engines = self._plan_engines(resolution, facts, (*models, *texts))
+        await self._ready(texts, condition="ModelsCached")
         digests = await self._engines(engines)
         plan = plan_serving(
             self._model.spec,
@@ -158,6 +161,10 @@ class Preparation:
     def _keep_commits(self, models: Sequence[ArtifactRequest], *, commits: Mapping[str, str]) -> None:
         resolved = self.resolution.pins if self.resolution else ()
         self.pins = (*resolved, *commit_pins(models, self._model.status.pins, commits=commits))
+
+    def _texts(self, resolution: Resolution) -> tuple[ArtifactRequest, ...]:
+        refresh = self._model.metadata.annotations.get(REFRESH, "")
+        return acquire_texts(self._model.spec, resolution, configuration=self._context.configuration, refresh=refresh)
 
     def _pair(self, resolution: Resolution, facts: dict[str, ModelFacts]) -> None:
         try:

@@ -125,6 +125,7 @@ def _work(artifact: ModelArtifact, *, verify: bool) -> _Work:
     spec = artifact.spec
     if spec.fetch:
         document = inputs.FetchInput(
+            content=spec.fetch.content,
             repository=spec.fetch.repository,
             # Fetched again after a loss, a moving revision stays what it was.
             revision=(artifact.status.facts.commit if artifact.status.facts else "") or spec.fetch.revision,

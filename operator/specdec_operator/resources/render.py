@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from specdec_operator.api.v1alpha1.model_artifact import ModelArtifact
 from specdec_operator.planning.acquire import acquire
 from specdec_operator.planning.admission import admit
+from specdec_operator.planning.calibration import acquire_texts
 from specdec_operator.planning.engines import plan_engines
 from specdec_operator.planning.pair import check_pair
 from specdec_operator.planning.plan import claims_of, plan_serving
@@ -104,7 +105,10 @@ class Renderer:
     ) -> Rendering:
         facts = {request.role: known.models[request.role] for request in models}
         check_pair(model.spec, resolution, facts)
-        places = {request.role: request.yields for request in models if request.yields}
+        refresh = model.metadata.annotations.get(REFRESH, "")
+        texts = acquire_texts(model.spec, resolution, configuration=self.configuration, refresh=refresh)
+        objects += self._artifacts(model, texts)
+        places = {request.role: request.yields for request in (*models, *texts) if request.yields}
         engines = plan_engines(model.spec, resolution, facts=facts, models=places)
         missing = _missing_commits(models, known) if engines else ()
         if missing:

@@ -55,6 +55,38 @@ def test_a_fetched_model_lies_in_the_store_with_its_manifest(hub: Hub, store: Pa
     assert {"config.json", "model.safetensors", "tokenizer.json", MANIFEST_NAME} <= names
 
 
+def data_set(hub: Hub, store: Path) -> FetchInput:
+    return FetchInput(
+        content="DataSet",
+        repository=TINY,
+        revision="main",
+        endpoint=hub.url,
+        store=str(store),
+        directory="texts/key/tiny-llama",
+        ignore_patterns=("config.json",),
+    )
+
+
+def test_a_data_set_is_no_model(hub: Hub, store: Path) -> None:
+    result = fetch(data_set(hub, store))
+
+    assert result.keys() == {"digest", "reused"}
+    assert (store / "texts/key/tiny-llama" / MANIFEST_NAME).is_file()
+
+
+def test_a_data_set_is_asked_for_as_one(hub: Hub, store: Path) -> None:
+    before = hub.traffic.count("GET", "/datasets/")
+    fetch(data_set(hub, store))
+
+    assert hub.traffic.count("GET", "/datasets/") > before
+
+
+def test_a_data_set_is_fetched_once(hub: Hub, store: Path) -> None:
+    first = fetch(data_set(hub, store))
+
+    assert fetch(data_set(hub, store)) == {**first, "reused": True}
+
+
 def test_nothing_of_the_download_is_left(hub: Hub, store: Path) -> None:
     fetch(given(hub, store))
 
@@ -192,7 +224,7 @@ class _Refusing:
     def __init__(self, status: int) -> None:
         self.status = status
 
-    def model_info(self, *_arguments: Any, **_keywords: Any) -> None:
+    def repo_info(self, *_arguments: Any, **_keywords: Any) -> None:
         error = RuntimeError("refused")
         error.response = self  # type: ignore[attr-defined] # as both HTTP libraries do
         raise error

@@ -32,6 +32,8 @@ JsonText = Annotated[str, Field(max_length=131072)]
 class FetchInput(ApiModel):
     """Download a hub repository into the store."""
 
+    content: Literal["Model", "DataSet"] = "Model"
+    """What the repository holds: a model, or texts for a quantizer."""
     repository: Annotated[str, Field(min_length=3, max_length=193, pattern=patterns.HUB_REPOSITORY.expression)]
     """Owner and name."""
     revision: Annotated[str, Field(min_length=1, max_length=128, pattern=patterns.HUB_REVISION.expression)] = "main"
@@ -250,7 +252,7 @@ class ModelFacts(StatusModel):
     """The target that a head says it was made for: a hub repository or a path."""
     quantization: Annotated[str, Field(max_length=64)] = ""
     """The lower precision that the model was published in, as in `fp8`, `awq` or `modelopt_nvfp4`."""
-    weight_bytes: Annotated[int, Field(ge=0)]
+    weight_bytes: Annotated[int, Field(ge=0, le=2**46)]
     """Bytes of the weight files."""
     commit: Annotated[str, Field(max_length=64)] = ""
     """The hub's commit that was downloaded; empty for a claim."""
