@@ -91,14 +91,17 @@ class Script:
             the last one is repeated. Models that aren't named succeed with the facts of a small Llama, or of an
             EAGLE-3 head if their name says eagle3.
         builds: Endings of engine builds; they succeed if none is named.
+        prebuilt: Endings of looks at engines that somebody else built.
         verifications: Endings of the checks for engines whose build vanished.
         assemblies: Endings of dry assemblies.
-        held: Programs that are still running: `models`, `builds`, `verifications`, `assemblies` or a model's name.
+        held: Programs that are still running: `models`, `builds`, `prebuilt`, `verifications`, `assemblies` or the name
+            of a model.
         endings: How many Jobs ended, by Job.
     """
 
     models: dict[str, Sequence[Ending]] = field(default_factory=dict)
     builds: Sequence[Ending] = ()
+    prebuilt: Sequence[Ending] = ()
     verifications: Sequence[Ending] = ()
     assemblies: Sequence[Ending] = ()
     held: set[str] = field(default_factory=set)
@@ -177,6 +180,8 @@ def _kind(artifact: JsonObject, job: str) -> str:
     spec = artifact["spec"]
     if "build" in spec:
         return "verifications" if job.endswith("-verify") else "builds"
+    if "prebuilt" in spec:
+        return "prebuilt"
     return "assemblies" if "assemble" in spec else "models"
 
 
@@ -187,9 +192,13 @@ def _model(artifact: JsonObject) -> str:
 
 
 def _success(artifact: JsonObject, kind: str, model: str) -> Ending:
+    digest = hashlib.sha256(artifact["metadata"]["name"].encode()).hexdigest()
+    if artifact["spec"].get("fetch", {}).get("content") == "DataSet":
+        return ending(Succeeded({"digest": digest, "reused": False}))
     if kind == "models":
         return succeeds(EAGLE3_HEAD if "eagle3" in model.lower() else LLAMA)
-    digest = hashlib.sha256(artifact["metadata"]["name"].encode()).hexdigest()
+    if kind == "prebuilt":
+        return ending(Succeeded({"digest": digest, "bytes": 1, "ranks": 1}))
     if kind == "assemblies":
         return ending(Succeeded({"digest": digest, "templates": {}}))
     ranks = artifact["spec"]["build"]["ranks"]
