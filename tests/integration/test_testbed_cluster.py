@@ -205,8 +205,10 @@ def test_a_stopped_cluster_leaves_no_process_and_no_file(ended: Ended) -> None:
 
 def start_owner() -> subprocess.Popen[str]:
     """Start a process that owns the cluster `doomed`, and wait until that runs."""
+    # When this process is killed, it ends as at a Ctrl-C.
+    tied = ["setpriv", "--pdeathsig=INT", sys.executable]
     process = subprocess.Popen(
-        [sys.executable, "-m", "testbed.cluster", "up", "--name=doomed", "--kwok-nodes=0"],
+        [*tied, "-m", "testbed.cluster", "up", "--name=doomed", "--kwok-nodes=0"],
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,

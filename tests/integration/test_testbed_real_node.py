@@ -267,7 +267,8 @@ def _traces_since(before: dict[str, set[str]], end: str) -> set[str]:
 def _owner(name: str, *, image: Path) -> Iterator[subprocess.Popen[str]]:
     """Start a cluster as its user would; it ends with the body at the latest."""
     options = (f"--name={name}", "--real-node", "--gpus=1", f"--image={image}")
-    argv = [sys.executable, "-m", "testbed.cluster", "up", *options]
+    # When this process is killed, it ends as at a Ctrl-C.
+    argv = ["setpriv", "--pdeathsig=INT", sys.executable, "-m", "testbed.cluster", "up", *options]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, start_new_session=True) as owner:
         try:
             yield owner
