@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from tests.e2e.model_images import enter_images
 from tests.e2e.place import RESTRICTED, SMALL
 from tests.e2e.rows import ENGINE_REFUSED, ENGINE_ROWS, LLM_API_REFUSED, LLM_API_ROWS, VLLM_ROWS, entering
 
@@ -220,6 +221,7 @@ CASTS: Mapping[str, Cast] = {
     "test_rows_engines": Cast("rows-engines", _engines),
     "test_rows_vllm": Cast("rows-vllm", entering(VLLM_ROWS)),
     "test_rows_llm_api": Cast("rows-llm-api", entering({**LLM_API_ROWS, **LLM_API_REFUSED})),
+    "test_model_images": Cast("model-images", enter_images),
     # Last, for it waits until its claim is filled.
     "test_claims": Cast("claims", _claims),
 }
