@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.realnode,
-    pytest.mark.timeout(300),
+    # The first one of the session waits until the cluster stands and all models are applied.
+    pytest.mark.timeout(600),
     pytest.mark.skipif(os.geteuid() != 0, reason="real pods need a real node, which needs root"),
 ]
 
