@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.unit.whole_schema import Json
 
 # The same examples everywhere: what fails on one machine fails on all.
-thorough = settings(max_examples=400, derandomize=True, deadline=None)
+thorough = settings(max_examples=250, derandomize=True, deadline=None)
 
 
 def planned(spec: Json, known: dict[str, ModelFacts]) -> ServingPlan | tuple[Refusal, ...]:
