@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import testbed.hub
 from testbed.demo.models import serves
@@ -63,3 +66,19 @@ def counted_answer(place: Place, name: str, prompt: str, *, model: str) -> Count
     text = place.answer(name, prompt)
     new = logged_counts(place.log(name), model=model)[before:]
     return Counted(text, sum(drafted for drafted, _ in new), sum(accepted for _, accepted in new))
+
+
+def completion(place: Place, name: str, prompt: str) -> str:
+    """Ask a model by OpenAI's protocol, through its Service, for a greedy answer."""
+    endpoint = place.model(name)["status"]["endpoint"]
+    base = urlsplit(endpoint["openAI"])
+    body = {"model": endpoint["modelName"], "prompt": prompt, "max_tokens": MAX_TOKENS, "temperature": 0}
+    request = urllib.request.Request(
+        f"http://{place.address(name)}:{base.port}{base.path}/completions",
+        data=json.dumps(body).encode(),
+        headers={"Content-Type": "application/json"},
+    )
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=60) as response:
+        answer: dict[str, Any] = json.loads(response.read())
+    text: str = answer["choices"][0]["text"]
+    return text

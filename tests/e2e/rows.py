@@ -55,6 +55,7 @@ VLLM_ROWS: Mapping[str, Json] = {
     "eagle3": _served("VLLM", "Eagle3", draft="tiny-llama-eagle3"),
     "draft-model": _served("VLLM", "DraftTarget", draft="tiny-llama-draft"),
     "n-gram": _served("VLLM", "NGram", speculation={"nGram": {"minMatchingLength": 1, "maxMatchingLength": 2}}),
+    "open-ai": _served("VLLM", "Eagle3", draft="tiny-llama-eagle3", serving={"openAIFrontEnd": {}}),
     "flat-keys": _served("VLLM", "Eagle", draft="tiny-llama-eagle", runtime={"release": release_name("25.04")}),
 }
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from testbed.demo.prompt import logged_counts
 from testbed.played_releases import release_name
-from tests.e2e.answers import PROMPT, answer_of_the_target_alone, counted_answer, until_row_ready
+from tests.e2e.answers import PROMPT, answer_of_the_target_alone, completion, counted_answer, until_row_ready
 from tests.e2e.rows import DRAFT_TOKENS, VLLM_ROWS
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ SPECULATIVE_CONFIGS: dict[str, Any] = {
     "eagle3": {"method": "eagle3", **DRAFT, **LENGTH},
     "draft-model": {"method": "draft_model", **DRAFT, **LENGTH, "draft_tensor_parallel_size": 1},
     "n-gram": {"method": "ngram", **LENGTH, "prompt_lookup_max": 2, "prompt_lookup_min": 1},
+    "open-ai": {"method": "eagle3", **DRAFT, **LENGTH},
     "flat-keys": None,
 }
 
@@ -82,3 +84,11 @@ def test_status_tells_what_serves_a_row_and_where(place: Place, name: str) -> No
 def test_status_tells_which_release_was_taken(place: Place, name: str) -> None:
     pins = {pin["name"]: pin["value"] for pin in until_row_ready(place, name)["status"]["pins"]}
     assert pins["runtime.release"] == release_name("26.02")
+
+
+def test_openai_s_protocol_is_served_beside_triton_s_and_drafts_as_well(place: Place) -> None:
+    until_row_ready(place, "open-ai")
+    before = logged_counts(place.log("open-ai"), model=MODEL)
+    assert completion(place, "open-ai", PROMPT).strip() == answer_of_the_target_alone(PROMPT)
+    drafted, accepted = logged_counts(place.log("open-ai"), model=MODEL)[len(before)]
+    assert 0 < accepted <= drafted
