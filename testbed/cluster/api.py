@@ -38,9 +38,9 @@ class ApiClient:
         """Return the object at a path."""
         return self._json("GET", path)
 
-    def create(self, path: str, body: Json) -> Json:
+    def create(self, path: str, body: Json, *, content_type: str = "application/json") -> Json:
         """Create an object in the collection at a path."""
-        return self._json("POST", path, body=body)
+        return self._json("POST", path, body=body, content_type=content_type)
 
     def patch(self, path: str, operations: Sequence[Json]) -> Json:
         """Apply JSON patch operations to the object at a path."""
