@@ -64,7 +64,7 @@ async def scene(operated: Stage) -> AsyncIterator[Scene]:
         "other/vocabulary": [succeeds({**LLAMA, "vocabularySize": 600})],
         "other/tokenizer": [succeeds({**LLAMA, "tokenizerDigest": "cd" * 32})],
         "other/narrow-eagle3": [succeeds({**LLAMA, "architecture": "LlamaForCausalLMEagle3", "hiddenSize": 32})],
-        "other/architecture": [succeeds({**LLAMA, "architecture": "GPT2LMHeadModel"})],
+        "other/architecture": [succeeds({**LLAMA, "architecture": "OlmoForCausalLM"})],
         **{f"other/{reason}": [fails(reason)] for reason in PROGRAM_REASONS},
         "other/unreachable": [fails("HubUnreachable", terminal=False)],
         "other/flaky": [fails("HubUnreachable", terminal=False), succeeds()],
