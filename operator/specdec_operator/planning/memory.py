@@ -13,7 +13,7 @@ from specdec_operator.planning.engine_limits import engine_roles, limits, parall
 from specdec_operator.planning.model_memory import Share, share_of
 from specdec_operator.planning.quantities import byte_count
 from specdec_operator.planning.refusal import Refusal
-from specdec_operator.runtimes.gpu_memory import memory_of
+from specdec_operator.runtimes.gpus import memory_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,12 +8,12 @@ from __future__ import annotations
 from importlib import resources
 from typing import Annotated
 
-import yaml
 from pydantic import Field
 
 from specdec_operator.api.model import ApiModel
 from specdec_operator.api.v1alpha1.runtime import Backend
 from specdec_operator.api.v1alpha1.speculation import Method
+from specdec_operator.api.yaml_text import read_yaml
 from specdec_operator.runtimes.release import Version
 from specdec_operator.runtimes.versions import at_least
 
@@ -123,4 +123,4 @@ class MethodWords(ApiModel):
 def load_methods() -> MethodWords:
     """The words that ship with the operator."""
     text = resources.files("specdec_operator.runtimes").joinpath("methods.yaml").read_text(encoding="utf-8")
-    return MethodWords.model_validate(yaml.safe_load(text))
+    return MethodWords.model_validate(read_yaml(text))
