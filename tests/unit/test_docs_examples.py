@@ -16,6 +16,8 @@ from specdec_operator.api.v1alpha1.speculative_model import ENGINE_METHODS, defa
 from specdec_operator.planning.admission import refusals
 from specdec_operator.resources.labels import RETRY
 from specdec_operator.runtimes.table import load_table
+from testbed.played_releases import release_name
+from testbed.runtime.image_config import PLAYED, Flavour
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
@@ -110,6 +112,13 @@ def test_every_refusal_that_is_common_is_a_reason_of_the_list(texts: dict[str, s
 
     assert common
     assert common <= listed
+
+
+def test_the_releases_that_the_simulator_plays_are_told(texts: dict[str, str]) -> None:
+    rows = re.findall(r"^\| `([\w.-]+-simulator)` \| ([\w-]+) \| ([\d.]+) \|", texts["docs/testbed.md"], re.MULTILINE)
+    flavours = {Flavour.TENSORRT_LLM: "TensorRT-LLM", Flavour.VLLM: "vLLM"}
+
+    assert rows == [(release_name(each.release), flavours[each.flavour], each.version) for each in PLAYED]
 
 
 def test_how_a_failed_job_is_asked_for_again_is_told(texts: dict[str, str]) -> None:
