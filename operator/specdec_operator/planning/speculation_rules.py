@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from specdec_operator.planning.draft_length import lookahead_tokens
 from specdec_operator.planning.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -18,7 +19,12 @@ _STAGED_SPECULATION = "0.28"
 
 def refusals(spec: SpeculativeModelSpec, backend: Backend) -> list[Refusal]:
     """Options that would be ignored, and a front end that would not draft."""
-    return [*_method_options(spec, backend), *_draft_split(spec, backend), *_front_end(spec, backend)]
+    return [
+        *_method_options(spec, backend),
+        *_lookahead(spec),
+        *_draft_split(spec, backend),
+        *_front_end(spec, backend),
+    ]
 
 
 def release_refusals(spec: SpeculativeModelSpec, backend: Backend, release: Release) -> list[Refusal]:
@@ -58,6 +64,18 @@ def _method_options(spec: SpeculativeModelSpec, backend: Backend) -> list[Refusa
 def _ignored(field: str, backend: Backend, remedy: str) -> Refusal:
     message = f"{backend} has no such option: {remedy}"
     return Refusal(reason="OptionNotOnBackend", path=f"spec.speculation.{field}", message=message)
+
+
+def _lookahead(spec: SpeculativeModelSpec) -> list[Refusal]:
+    options = spec.speculation.lookahead
+    if options is None or (options.n_gram_size > 1 and lookahead_tokens(options) > 0):
+        return []
+    message = (
+        f"windowSize {options.window_size}, nGramSize {options.n_gram_size} and verificationSetSize "
+        f"{options.verification_set_size} leave nothing to draft: set nGramSize to 2 or more with windowSize 2 or "
+        "verificationSetSize 1, leave lookahead out, or use the method None"
+    )
+    return [Refusal(reason="OptionContradiction", path="spec.speculation.lookahead", message=message)]
 
 
 def _draft_split(spec: SpeculativeModelSpec, backend: Backend) -> list[Refusal]:

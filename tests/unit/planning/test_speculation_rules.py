@@ -175,3 +175,25 @@ def test_vllm_from_0_28_speculates_in_several_pipeline_stages() -> None:
 
 def test_vllm_serves_a_baseline_in_several_pipeline_stages() -> None:
     assert said(BASELINE, runtime={"backend": "VLLM"}, target__parallelism={"pipeline": 2}) == []
+
+
+@pytest.mark.parametrize(("window", "length", "verified"), [(1, 1, 0), (7, 1, 7), (1, 1, 7), (1, 2, 0)])
+def test_lookahead_that_drafts_nothing_is_refused(window: int, length: int, verified: int) -> None:
+    options = {"windowSize": window, "nGramSize": length, "verificationSetSize": verified}
+
+    assert said(BASELINE, speculation={"method": "Lookahead", "lookahead": options}, placement=ENGINE) == [
+        (
+            "OptionContradiction",
+            "spec.speculation.lookahead",
+            f"windowSize {window}, nGramSize {length} and verificationSetSize {verified} leave nothing to draft: set "
+            "nGramSize to 2 or more with windowSize 2 or verificationSetSize 1, leave lookahead out, or use the method "
+            "None",
+        )
+    ]
+
+
+@pytest.mark.parametrize(("window", "length", "verified"), [(2, 2, 0), (1, 2, 1), (1, 3, 0), (2, 2, 1)])
+def test_the_smallest_lookahead_is_served(window: int, length: int, verified: int) -> None:
+    options = {"windowSize": window, "nGramSize": length, "verificationSetSize": verified}
+
+    assert said(BASELINE, speculation={"method": "Lookahead", "lookahead": options}, placement=ENGINE) == []
