@@ -77,7 +77,15 @@ def refusals(spec: SpeculativeModelSpec, backend: Backend) -> list[Refusal]:
     ]
     if backend == "TensorRTEngine":
         found += _engine(spec)
-    return found + _pipeline(spec, backend)
+    return [*found, *_devices(spec, backend), *_pipeline(spec, backend)]
+
+
+def _devices(spec: SpeculativeModelSpec, backend: Backend) -> list[Refusal]:
+    declared = spec.placement.target_devices
+    if backend == "TensorRTEngine" or declared is None or declared == sorted(declared):
+        return []
+    message = f"{backend} takes a pod's GPUs in their own order: list targetDevices from 0 on, or leave them out"
+    return [Refusal(reason="OptionNotOnBackend", path="spec.placement.targetDevices", message=message)]
 
 
 def _engine(spec: SpeculativeModelSpec) -> list[Refusal]:
@@ -87,6 +95,9 @@ def _engine(spec: SpeculativeModelSpec) -> list[Refusal]:
     if drafts and serving.streaming:
         message = "a draft and a target on TensorRTEngine answer in one piece: leave streaming out, or use the LLM API"
         found.append(_not_with("spec.serving.streaming", message))
+    if serving.draft_kv_cache and not serving.draft_kv_cache.reuse:
+        message = "the draft needs the cache of its earlier steps: leave reuse true"
+        found.append(_not_with("spec.serving.draftKvCache.reuse", message))
     if serving.accumulate_tokens and not serving.streaming:
         message = "answers that come in one piece are not accumulated: set streaming as well, or remove it"
         found.append(_not_with("spec.serving.accumulateTokens", message))

@@ -140,3 +140,22 @@ def test_the_llm_api_splits_only_the_baseline_into_stages() -> None:
 
     assert refused(BASELINE, "LLMAPI", **stages) == []
     assert [path for path, _ in refused(speculating, "LLMAPI", **stages)] == ["spec.target.parallelism.pipeline"]
+
+
+def test_a_draft_s_cache_is_reused() -> None:
+    assert refused(PAIR, serving={"draftKvCache": {"reuse": False}}) == [
+        ("spec.serving.draftKvCache.reuse", "the draft needs the cache of its earlier steps: leave reuse true")
+    ]
+
+
+@pytest.mark.parametrize("backend", ["LLMAPI", "VLLM"])
+def test_an_order_of_devices_that_a_backend_does_not_take_is_refused(backend: str) -> None:
+    split = {**BASELINE, "target": {**BASELINE["target"], "parallelism": {"tensor": 2}}}
+
+    assert refused(split, backend, placement={"targetDevices": [0, 1]}) == []
+    assert refused(split, backend, placement={"targetDevices": [1, 0]}) == [
+        (
+            "spec.placement.targetDevices",
+            f"{backend} takes a pod's GPUs in their own order: list targetDevices from 0 on, or leave them out",
+        )
+    ]

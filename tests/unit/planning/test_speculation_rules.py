@@ -180,15 +180,13 @@ def test_vllm_serves_a_baseline_in_several_pipeline_stages() -> None:
 @pytest.mark.parametrize(("window", "length", "verified"), [(1, 1, 0), (7, 1, 7), (1, 1, 7), (1, 2, 0)])
 def test_lookahead_that_drafts_nothing_is_refused(window: int, length: int, verified: int) -> None:
     options = {"windowSize": window, "nGramSize": length, "verificationSetSize": verified}
+    message = (
+        f"windowSize {window}, nGramSize {length} and verificationSetSize {verified} leave nothing to draft: set "
+        "nGramSize to 2 or more with windowSize 2 or verificationSetSize 1, leave lookahead out, or use the method None"
+    )
 
     assert said(BASELINE, speculation={"method": "Lookahead", "lookahead": options}, placement=ENGINE) == [
-        (
-            "OptionContradiction",
-            "spec.speculation.lookahead",
-            f"windowSize {window}, nGramSize {length} and verificationSetSize {verified} leave nothing to draft: set "
-            "nGramSize to 2 or more with windowSize 2 or verificationSetSize 1, leave lookahead out, or use the method "
-            "None",
-        )
+        ("OptionContradiction", "spec.speculation.lookahead", message)
     ]
 
 
