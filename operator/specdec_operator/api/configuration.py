@@ -11,6 +11,7 @@ from specdec_operator.api.model import ApiModel
 from specdec_operator.api.v1alpha1 import patterns
 from specdec_operator.api.v1alpha1.scalars import LabelValue
 from specdec_operator.api.v1alpha1.storage import Storage
+from specdec_operator.api.yaml_text import read_yaml
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,7 +78,7 @@ def read_configuration(file: Path | None) -> OperatorConfiguration:
     if file is None:
         return OperatorConfiguration()
     try:
-        return OperatorConfiguration.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")) or {})
+        return OperatorConfiguration.model_validate(read_yaml(file.read_text(encoding="utf-8")) or {})
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigurationError(f"{file}: {error}") from error
     except ValidationError as error:

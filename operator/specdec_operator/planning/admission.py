@@ -10,7 +10,7 @@ from specdec_operator.planning import choices, engine_rules, serving_rules, spec
 from specdec_operator.planning.acquire import GPU_PRODUCT_LABEL
 from specdec_operator.planning.placement import place
 from specdec_operator.planning.refusal import Refusal, Refused
-from specdec_operator.planning.resolution import Resolution, resolve
+from specdec_operator.planning.resolution import Resolution, needs_store, resolve
 from specdec_operator.runtimes import environment
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ def _own_refusals(spec: SpeculativeModelSpec, configuration: OperatorConfigurati
         *_owned("spec.pod.annotations", spec.pod.annotations),
         *_owned("spec.service.annotations", spec.service.annotations),
         *_node_selector(spec, configuration),
+        *_single_pod(spec, configuration),
     ]
 
 
@@ -89,6 +90,24 @@ def _devices(spec: SpeculativeModelSpec) -> list[Refusal]:
             path="spec.target.parallelism.tensor",
             message=f"target and draft need {gpus} GPUs in one pod, and {MOST_DEVICES} is the most: lower "
             "target.parallelism or draft.parallelism",
+        )
+    ]
+
+
+def _single_pod(spec: SpeculativeModelSpec, configuration: OperatorConfiguration) -> list[Refusal]:
+    """More pods than the store's volume lets in."""
+    storage = spec.storage or configuration.storage
+    used = needs_store(spec, default_backend(spec)) and storage is not None and storage.claim is not None
+    modes = storage.claim.access_modes if used and storage and storage.claim else []
+    surges = spec.update.strategy == "Surge"
+    if set(modes) != {"ReadWriteOncePod"} or (spec.replicas <= 1 and not surges):
+        return []
+    return [
+        Refusal(
+            reason="StoreForOnePod",
+            path="spec.replicas" if spec.replicas > 1 else "spec.update.strategy",
+            message="the store's volume is mounted by one pod at a time (ReadWriteOncePod), and more would wait for "
+            "ever: ask for ReadWriteMany or ReadWriteOnce in storage.claim.accessModes, or serve with one pod at a time",
         )
     ]
 

@@ -168,3 +168,19 @@ def test_what_engines_can_t_serve_is_refused_before_anything_is_fetched(
     changes: dict[str, Any], reason: str, path: str
 ) -> None:
     assert found(DRAFT_TARGET, **changes) == [(reason, path)]
+
+
+def one_pod(**spec: Any) -> list[Any]:
+    return found(BASELINE, storage={"claim": {"size": "1Gi", "accessModes": ["ReadWriteOncePod"]}}, **spec)
+
+
+def test_more_pods_than_a_volume_lets_in_are_refused() -> None:
+    assert one_pod(replicas=2) == [("StoreForOnePod", "spec.replicas")]
+
+
+def test_a_pod_that_comes_before_the_old_one_leaves_is_one_too_many() -> None:
+    assert one_pod(update={"strategy": "Surge"}) == [("StoreForOnePod", "spec.update.strategy")]
+
+
+def test_one_pod_may_have_a_volume_for_itself() -> None:
+    assert one_pod() == []

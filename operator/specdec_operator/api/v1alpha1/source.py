@@ -70,7 +70,10 @@ class ClaimSource(ApiModel):
 
 
 class ImageSource(ApiModel):
-    """An OCI image or artifact that holds the model, mounted as a volume (Kubernetes 1.33 and newer)."""
+    """An OCI image that holds the model, mounted as a volume.
+
+    Kubernetes 1.35 and newer have image volumes by default, older ones from 1.33 by the feature gate ImageVolume.
+    """
 
     reference: ImageReference
     """The image, with tag or digest. A tag that moves is a model that changes: prefer a digest."""
