@@ -23,6 +23,8 @@ REFUSALS = (Forbidden, Invalid, BadRequest)
 _FORBIDDEN_SECONDS = 60.0
 _FAILED_TEST = "the server rejected our request due to an error in our request"
 """What a JSON patch gets whose tests don't hold: somebody else was faster, so that another try does help."""
+_OWN_UNKNOWN_FIELD = re.compile(r'^(ModelArtifact|SpeculativeModel) in version .*unknown field "')
+"""The operator writes a field of its own kinds that the installed definitions lack."""
 _NO_RIGHT = re.compile(r'User "[^"]*" cannot (?P<verb>\w+) resource "(?P<resource>[^"]+)"')
 
 
@@ -47,7 +49,7 @@ class RefusedWrite:
 
 
 def explain(error: ApiError) -> RefusedWrite:
-    """Who refused, and what to do: a missing right, a quota, an admission rule, or the schema of what was written."""
+    """Who refused, and what to do: a right, a quota, an admission rule, old CRDs, or the schema of what was written."""
     said = f"the API server refuses to {error.request}: {error.message}"
     if right := _NO_RIGHT.search(error.message):
         lacks = f"the operator may not {right['verb']} {right['resource']}: grant it the rights that it ships with. "
@@ -57,6 +59,9 @@ def explain(error: ApiError) -> RefusedWrite:
     if isinstance(error, Forbidden):
         remedy = "Remedy: see the message: an admission rule of the cluster refuses the object"
         return RefusedWrite(reason="PodForbidden", message=f"{said}. {remedy}", requeue_after=_FORBIDDEN_SECONDS)
+    if _OWN_UNKNOWN_FIELD.search(error.message):
+        remedy = "Remedy: the cluster's CRDs are older than the operator: apply its crds/ again"
+        return RefusedWrite(reason="CRDsOutdated", message=f"{said}. {remedy}", requeue_after=_FORBIDDEN_SECONDS)
     place = "Remedy: correct what the message names under spec.pod, spec.service or spec.storage"
     return RefusedWrite(reason="SpecRejected", message=f"{said}. {place}", requeue_after=None)
 

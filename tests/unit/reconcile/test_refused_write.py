@@ -17,6 +17,10 @@ NO_RIGHT = (
 POLICY = "pods \"x\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no"
 WEBHOOK = 'admission webhook "gate.example.com" denied the request: not here'
 UNKNOWN_FIELD = 'Job in version "v1" cannot be handled as a Job: strict decoding error: unknown field "foo"'
+OLD_CRD = (
+    'ModelArtifact in version "v1alpha1" cannot be handled as a ModelArtifact: strict decoding error: unknown field '
+    '"spec.fetch.content"'
+)
 INVALID = 'Deployment.apps "m" is invalid: spec.template.spec.affinity: Required value'
 
 
@@ -29,6 +33,7 @@ INVALID = 'Deployment.apps "m" is invalid: spec.template.spec.affinity: Required
         (Invalid(status=422, message=POLICY, request=REQUEST), "PodForbidden", False),
         (Invalid(status=422, message=INVALID, request=REQUEST), "SpecRejected", True),
         (BadRequest(status=400, message=UNKNOWN_FIELD, request=REQUEST), "SpecRejected", True),
+        (BadRequest(status=400, message=OLD_CRD, request=REQUEST), "CRDsOutdated", False),
     ],
 )
 def test_a_refusal_has_a_reason(error: ApiError, reason: str, terminal: bool) -> None:  # noqa: FBT001 - a case
@@ -52,6 +57,10 @@ def test_what_is_forbidden_is_tried_again_after_a_minute() -> None:
 
 def test_a_rejected_spec_says_where_to_look() -> None:
     assert "under spec.pod, spec.service" in explain(Invalid(status=422, message=INVALID, request=REQUEST)).message
+
+
+def test_crds_older_than_the_operator_are_to_be_applied_again() -> None:
+    assert "apply its crds/ again" in explain(BadRequest(status=400, message=OLD_CRD, request=REQUEST)).message
 
 
 def test_a_refusal_stops_the_way_at_its_stage() -> None:
