@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from specdec_operator.planning.known_pairs import known_pairs
 from specdec_operator.planning.pair_kinds import kind_of
 from specdec_operator.planning.refusal import Refusal
+from specdec_operator.runtimes.engine_builds import engine_builds
+from specdec_operator.runtimes.gpus import compute_capability
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+    from specdec_operator.api.v1alpha1.quantization import QuantizationFormat
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
     from specdec_operator.planning.resolution import Resolution
 
 _CONVERTED_MEDUSA = "medusa"
 """The `model_type` of MEDUSA heads that were converted for vLLM."""
+_NOT_OF_LLM_API = ("gptq", "awq", "bitsandbytes")
+"""Published formats at which TensorRT-LLM's loader of Hugging Face files stops."""
+_HARDWARE_FORMATS: Final[Mapping[str, QuantizationFormat]] = {"nvfp4": "NVFP4", "fp8": "FP8"}
+"""Published formats, as parts of their names, whose arithmetic is the GPU's; vLLM has kernels for older ones too."""
+_DRAFTS_SPLIT_ALIKE = "0.10.2"
+"""From here on vLLM splits a draft model as its target."""
 
 
 def backend_refusals(
@@ -25,6 +34,11 @@ def backend_refusals(
     """What the method on its backend and release can't do with these models."""
     method, target, draft = spec.speculation.method, facts["target"], facts.get("draft")
     refusals = _next_token_layers(target) if method == "MTP" else []
+    if resolution.backend != "TensorRTEngine":
+        refusals += _length(spec, target)
+        refusals += _draft_split(spec, resolution, draft) if method == "DraftTarget" and draft else []
+    if resolution.backend != "VLLM":
+        refusals += [found for role, facts_of in facts.items() for found in _published(role, resolution, facts_of)]
     if resolution.backend == "VLLM":
         refusals += _vllm_eagle3(resolution, target) if method == "Eagle3" else []
         refusals += _vllm_medusa(resolution, draft) if method == "Medusa" and draft else []
@@ -43,6 +57,49 @@ def _next_token_layers(target: ModelFacts) -> list[Refusal]:
             "NGram, or Eagle3 with a head",
         )
     ]
+
+
+def _length(spec: SpeculativeModelSpec, target: ModelFacts) -> list[Refusal]:
+    asked = spec.serving.max_sequence_length
+    if asked is None or asked <= target.context_length:
+        return []
+    message = f"{asked} tokens exceed the target's context of {target.context_length}: lower it, or leave it out"
+    return [Refusal(reason="ContextTooShort", path="spec.serving.maxSequenceLength", message=message)]
+
+
+def _draft_split(spec: SpeculativeModelSpec, resolution: Resolution, draft: ModelFacts) -> list[Refusal]:
+    """A draft model that can't be split as its target is."""
+    support, ranks = resolution.release.vllm, spec.target.parallelism.tensor
+    own = resolution.backend == "VLLM" and support is not None and not support.at_least(_DRAFTS_SPLIT_ALIKE)
+    heads, shared = draft.attention_heads, draft.key_value_heads
+    if own or (heads % ranks == 0 and (shared % ranks == 0 or ranks % shared == 0)):
+        return []
+    message = (
+        f"{resolution.backend} splits a draft as its target, and the draft's {heads} attention heads and {shared} "
+        f"key-value heads can't be split over {ranks} GPUs: choose a number that divides both, or another draft"
+    )
+    return [Refusal(reason="ParallelismMismatch", path="spec.target.parallelism.tensor", message=message)]
+
+
+def _published(role: str, resolution: Resolution, facts: ModelFacts) -> list[Refusal]:
+    """A published precision that TensorRT-LLM can't load, or the GPU can't compute in."""
+    if resolution.backend == "LLMAPI" and facts.quantization.startswith(_NOT_OF_LLM_API):
+        message = (
+            f"LLMAPI loads no model published in {facts.quantization}: name the model in full precision or in FP8, "
+            "or set runtime.backend to VLLM where the method allows it"
+        )
+        return [Refusal(reason="QuantizationUnsupported", path=f"spec.{role}.source", message=message)]
+    found = compute_capability(resolution.gpu_product or "")
+    name = next((name for part, name in _HARDWARE_FORMATS.items() if part in facts.quantization), None)
+    least = engine_builds().formats[name].minimum_capability if name else None
+    if found is None or least is None or found >= least:
+        return []
+    message = (
+        f"the {role} is published in {facts.quantization}, which needs GPUs of compute capability {least[0]}."
+        f"{least[1]}, and {resolution.gpu_product} has {found[0]}.{found[1]}: name newer GPUs, or the model in its "
+        "full precision"
+    )
+    return [Refusal(reason="GpuTooOld", path=f"spec.{role}.source", message=message)]
 
 
 def _vllm_eagle3(resolution: Resolution, target: ModelFacts) -> list[Refusal]:

@@ -1,0 +1,109 @@
+"""What a backend needs of a pair's files, beside that they fit each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from specdec_operator.planning.refusal import Refused
+from tests.unit.planning.pairs import ENGINE, VLLM, Json, checked, small
+from tests.unit.specs import facts
+
+if TYPE_CHECKING:
+    from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+
+LLM_API: Json = {"runtime__backend": "LLMAPI"}
+AMPERE: Json = {"placement__gpu": {"product": "NVIDIA-A100-SXM4-80GB"}}
+
+
+def refused(method: str, draft: ModelFacts | None = None, **changes: Any) -> list[tuple[str, str, str]]:
+    with pytest.raises(Refused) as caught:
+        checked(method, draft, **changes)
+    return [(refusal.reason, refusal.path, refusal.message) for refusal in caught.value.refusals]
+
+
+@pytest.mark.parametrize("backend", [LLM_API, VLLM])
+def test_longer_texts_than_the_target_s_context_are_refused(backend: dict[str, Any]) -> None:
+    target = facts(context_length=4096)
+
+    assert refused("None", target=target, serving={"maxSequenceLength": 4097}, **backend) == [
+        (
+            "ContextTooShort",
+            "spec.serving.maxSequenceLength",
+            "4097 tokens exceed the target's context of 4096: lower it, or leave it out",
+        )
+    ]
+
+
+@pytest.mark.parametrize("backend", [LLM_API, VLLM])
+def test_the_target_s_whole_context_may_be_served(backend: dict[str, Any]) -> None:
+    checked("None", None, target=facts(context_length=4096), serving={"maxSequenceLength": 4096}, **backend)
+
+
+@pytest.mark.parametrize("backend", [LLM_API, VLLM])
+def test_a_draft_that_can_not_be_split_as_its_target_is_refused(backend: dict[str, Any]) -> None:
+    draft = small(attention_heads=12, key_value_heads=12)
+
+    assert refused("DraftTarget", draft, target__parallelism={"tensor": 8}, **backend) == [
+        (
+            "ParallelismMismatch",
+            "spec.target.parallelism.tensor",
+            (
+                f"{backend['runtime__backend']} splits a draft as its target, and the draft's 12 attention heads and 12 "
+                "key-value heads can't be split over 8 GPUs: choose a number that divides both, or another draft"
+            ),
+        )
+    ]
+
+
+def test_vllm_s_first_engine_splits_no_draft() -> None:
+    draft = small(attention_heads=12, key_value_heads=12)
+
+    checked("DraftTarget", draft, target__parallelism={"tensor": 8}, runtime__release="25.08", **VLLM)
+
+
+@pytest.mark.parametrize("published", ["gptq", "awq", "bitsandbytes"])
+def test_formats_that_the_llm_api_can_not_load_are_refused(published: str) -> None:
+    assert refused("None", target=facts(quantization=published), **LLM_API) == [
+        (
+            "QuantizationUnsupported",
+            "spec.target.source",
+            (
+                f"LLMAPI loads no model published in {published}: name the model in full precision or in FP8, or set "
+                "runtime.backend to VLLM where the method allows it"
+            ),
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("published", "backend", "needed"),
+    [
+        ("modelopt_fp8", {"runtime__backend": "TensorRTEngine"}, "8.9"),
+        ("fp8", LLM_API, "8.9"),
+        ("modelopt_nvfp4", LLM_API, "10.0"),
+    ],
+)
+def test_a_published_precision_that_the_gpu_lacks_is_refused(
+    published: str, backend: dict[str, Any], needed: str
+) -> None:
+    assert refused("None", target=facts(quantization=published), **backend, **AMPERE) == [
+        (
+            "GpuTooOld",
+            "spec.target.source",
+            (
+                f"the target is published in {published}, which needs GPUs of compute capability {needed}, and "
+                "NVIDIA-A100-SXM4-80GB has 8.0: name newer GPUs, or the model in its full precision"
+            ),
+        )
+    ]
+
+
+@pytest.mark.parametrize("backend", [ENGINE, LLM_API])
+def test_fp8_as_published_is_taken_by_gpus_that_have_it(backend: dict[str, Any]) -> None:
+    checked("None", None, target=facts(quantization="modelopt_fp8"), **backend)
+
+
+def test_vllm_takes_fp8_on_older_gpus() -> None:
+    checked("None", None, target=facts(quantization="fp8"), **VLLM, **AMPERE)
