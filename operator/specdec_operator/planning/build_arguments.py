@@ -41,6 +41,10 @@ _FIXED: Mapping[str, str] = {
     "remove_input_padding": "in-flight batching needs it enabled, and it is",
     "context_fmha": "attention over a paged context needs it enabled, and it is",
     "dry_run": "nothing would be built",
+    "help": "nothing would be built",
+    "input_timing_cache": "a build reads nothing but the models",
+    "output_timing_cache": "a build writes nothing beside the engine",
+    "visualize_network": "a build writes nothing beside the engine",
     "lora_plugin": "LoRA is not served",
     "lora_dir": "LoRA is not served",
     "lora_ckpt_source": "LoRA is not served",
@@ -62,6 +66,11 @@ def build_argument_refusals(spec: SpeculativeModelSpec) -> list[Refusal]:
 
 def _refusal(name: str, spec: SpeculativeModelSpec) -> list[Refusal]:
     path = f"spec.engine.extraBuildArguments[{name}]"
+    whole = next((owned for owned in (*_FIELDS, *_FIXED) if owned.startswith(name)), name)
+    if whole != name and name not in (*_FIELDS, *_FIXED):
+        # The program takes the beginning of an option for the option.
+        message = f"--{name} may be read as --{whole}, which is the operator's: remove it"
+        return [Refusal(reason="BuildArgumentOwned", path=path, message=message)]
     if name in _FIELDS:
         message = f"the operator sets --{name}: remove it, and use {_FIELDS[name]}"
         return [Refusal(reason="BuildArgumentOwned", path=path, message=message)]

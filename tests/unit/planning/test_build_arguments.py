@@ -36,12 +36,38 @@ def test_an_option_that_a_field_decides_is_refused_with_the_field(name: str, fie
     ]
 
 
-@pytest.mark.parametrize("name", ["output_dir", "max_beam_width", "kv_cache_type", "model_cls_file", "lora_plugin"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "output_dir",
+        "max_beam_width",
+        "kv_cache_type",
+        "model_cls_file",
+        "lora_plugin",
+        "help",
+        "input_timing_cache",
+        "output_timing_cache",
+        "visualize_network",
+    ],
+)
 def test_an_option_without_a_choice_is_refused(name: str) -> None:
     ((reason, path, message),) = refused(BASELINE_ENGINE, **{name: "x"})
 
     assert (reason, path) == ("BuildArgumentOwned", f"spec.engine.extraBuildArguments[{name}]")
     assert message.startswith(f"--{name} is the operator's: remove it (")
+
+
+@pytest.mark.parametrize(
+    ("name", "whole"), [("output_di", "output_dir"), ("max_batch", "max_batch_size"), ("h", "help")]
+)
+def test_the_beginning_of_an_option_that_is_the_operator_s_is_refused(name: str, whole: str) -> None:
+    assert refused(BASELINE_ENGINE, **{name: "1"}) == [
+        (
+            "BuildArgumentOwned",
+            f"spec.engine.extraBuildArguments[{name}]",
+            f"--{name} may be read as --{whole}, which is the operator's: remove it",
+        )
+    ]
 
 
 def test_context_logits_go_with_no_drafted_tokens() -> None:

@@ -43,14 +43,14 @@ def test_the_target_s_whole_context_may_be_served(backend: dict[str, Any]) -> No
 
 @pytest.mark.parametrize("backend", [LLM_API, VLLM])
 def test_a_draft_that_can_not_be_split_as_its_target_is_refused(backend: dict[str, Any]) -> None:
-    draft = small(attention_heads=12, key_value_heads=12)
+    name, draft = backend["runtime__backend"], small(attention_heads=12, key_value_heads=12)
 
     assert refused("DraftTarget", draft, target__parallelism={"tensor": 8}, **backend) == [
         (
             "ParallelismMismatch",
             "spec.target.parallelism.tensor",
             (
-                f"{backend['runtime__backend']} splits a draft as its target, and the draft's 12 attention heads and 12 "
+                f"{name} splits a draft as its target, and the draft's 12 attention heads and 12 "
                 "key-value heads can't be split over 8 GPUs: choose a number that divides both, or another draft"
             ),
         )
