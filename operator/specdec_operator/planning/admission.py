@@ -37,7 +37,9 @@ def admit(
     """
     resolution, found = _resolved(model, table=table, configuration=configuration, refresh=refresh)
     found += _own_refusals(model.spec, configuration)
-    found += engine_rules.engine_refusals(model.spec, resolution) if resolution else []
+    if resolution is not None:
+        found += _release_environment(model.spec, resolution)
+        found += engine_rules.engine_refusals(model.spec, resolution)
     if resolution is None or found:
         raise Refused(tuple(found))
     return resolution
@@ -107,7 +109,7 @@ def _single_pod(spec: SpeculativeModelSpec, configuration: OperatorConfiguration
             reason="StoreForOnePod",
             path="spec.replicas" if spec.replicas > 1 else "spec.update.strategy",
             message="the store's volume is mounted by one pod at a time (ReadWriteOncePod), and more would wait for "
-            "ever: ask for ReadWriteMany or ReadWriteOnce in storage.claim.accessModes, or serve with one pod at a time",
+            "ever: ask for ReadWriteMany or ReadWriteOnce in storage.claim.accessModes, or serve by one pod at a time",
         )
     ]
 
@@ -121,6 +123,21 @@ def _environment(spec: SpeculativeModelSpec) -> list[Refusal]:
         )
         for index, variable in enumerate(spec.pod.environment)
         if environment.is_owned(variable.name)
+    ]
+
+
+def _release_environment(spec: SpeculativeModelSpec, resolution: Resolution) -> list[Refusal]:
+    support = resolution.release.vllm if resolution.backend == "VLLM" else None
+    needed = support.environment_for(spec.speculation.method) if support else {}
+    return [
+        Refusal(
+            reason="EnvironmentOwned",
+            path=f"spec.pod.environment[{index}].name",
+            message=f"{variable.name} must be {needed[variable.name]} with release {resolution.release.name}, and the "
+            "operator sets it: remove it",
+        )
+        for index, variable in enumerate(spec.pod.environment)
+        if variable.name in needed
     ]
 
 

@@ -8,7 +8,7 @@ from specdec_operator.api.configuration import OperatorConfiguration
 from specdec_operator.planning.admission import admit, refusals
 from specdec_operator.planning.refusal import Refused
 from specdec_operator.runtimes.environment import mpi_environment, orchestrator_environment, server_environment
-from tests.unit.specs import ALL, BASELINE, CONFIGURATION, DRAFT_TARGET, EAGLE3, PRODUCT, TABLE, model
+from tests.unit.specs import ALL, BASELINE, CONFIGURATION, DRAFT_TARGET, EAGLE3, EAGLE3_VLLM, PRODUCT, TABLE, model
 
 
 def found(spec: dict[str, Any], *, configuration: OperatorConfiguration = CONFIGURATION, **changes: Any) -> list[Any]:
@@ -97,6 +97,15 @@ def test_more_gpus_than_a_pod_may_have_are_refused(draft: int, *, accepted: bool
     expected = [] if accepted else [("TooManyDevices", "spec.target.parallelism.tensor")]
 
     assert found(DRAFT_TARGET, **changes) == expected
+
+
+@pytest.mark.parametrize(
+    ("release", "expected"), [("25.09", [("EnvironmentOwned", "spec.pod.environment[0].name")]), ("25.10", [])]
+)
+def test_a_variable_that_a_release_needs_is_refused(release: str, expected: list[tuple[str, str]]) -> None:
+    environment = [{"name": "VLLM_USE_V1", "value": "0"}]
+
+    assert found(EAGLE3_VLLM, runtime__release=release, pod={"environment": environment}) == expected
 
 
 def test_everything_is_said_at_once() -> None:
