@@ -133,7 +133,7 @@ def _gpu(spec: SpeculativeModelSpec, resolution: Resolution) -> list[Refusal]:
 
 def _prebuilt(spec: SpeculativeModelSpec) -> list[Refusal]:
     if not is_prebuilt("draft", spec) or "draft" in engine_roles(spec):
-        return []
+        return _unused_limits(spec)
     return [
         Refusal(
             reason="PrebuiltUnused",
@@ -141,4 +141,23 @@ def _prebuilt(spec: SpeculativeModelSpec) -> list[Refusal]:
             message=f"the method {spec.speculation.method} has no engine of the draft's own: remove it (a head is "
             "built into the target's engine)",
         )
+    ]
+
+
+def _unused_limits(spec: SpeculativeModelSpec) -> list[Refusal]:
+    """Options that only a build takes, where nothing is built."""
+    if spec.engine is None or not all(is_prebuilt(role, spec) for role in engine_roles(spec)):
+        return []
+    engine = spec.engine
+    given = {
+        "maxInputLength": engine.max_input_length,
+        "maxBatchedTokens": engine.max_batched_tokens,
+        "dataType": engine.data_type,
+        "extraBuildArguments": engine.extra_build_arguments or None,
+    }
+    message = "every engine is built already, and its own limits hold: remove it, or remove engine.prebuilt"
+    return [
+        Refusal(reason="PrebuiltUnused", path=f"spec.engine.{name}", message=message)
+        for name, value in given.items()
+        if value is not None
     ]

@@ -153,3 +153,28 @@ def test_one_engine_of_a_pair_may_be_prebuilt() -> None:
     made = model(DRAFT_TARGET, engine={"prebuilt": {"draft": PREBUILT}})
 
     assert (is_prebuilt("target", made.spec), is_prebuilt("draft", made.spec)) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("maxInputLength", 512),
+        ("maxBatchedTokens", 512),
+        ("dataType", "bfloat16"),
+        ("extraBuildArguments", {"multiple_profiles": "enable"}),
+    ],
+)
+def test_an_option_that_only_a_build_takes_is_refused_where_nothing_is_built(option: str, value: object) -> None:
+    made = model(BASELINE_ENGINE, engine={"prebuilt": {"target": PREBUILT}, option: value})
+    (refusal,) = engine_refusals(made.spec, resolution_of(model(BASELINE_ENGINE)))
+
+    assert (refusal.reason, refusal.path) == ("PrebuiltUnused", f"spec.engine.{option}")
+    assert refusal.message == (
+        "every engine is built already, and its own limits hold: remove it, or remove engine.prebuilt"
+    )
+
+
+def test_a_build_beside_a_prebuilt_engine_keeps_its_options() -> None:
+    made = model(DRAFT_TARGET, engine={"prebuilt": {"draft": PREBUILT}, "maxInputLength": 512})
+
+    assert engine_refusals(made.spec, resolution_of(model(DRAFT_TARGET))) == []
