@@ -66,7 +66,7 @@ OTHERS = frozenset(
     | {"Unreachable"}  # an outcome of the proof; its condition's reason is ProofUnreachable
 )
 OPTIONS = frozenset(
-    {"Auto", "Disabled", "Fast", "GuaranteedNoEvict"}  # values of spec fields
+    {"Auto", "Disabled", "Fast", "GuaranteedNoEvict", "Surge"}  # values of spec fields
     | {"Leader", "Orchestrator", "Single", "SpawningOrchestrator"}  # how a pod's processes find each other
     | {"Effective", "Ineffective"}  # words of status.acceptance
 )
