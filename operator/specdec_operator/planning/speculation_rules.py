@@ -107,6 +107,9 @@ def _front_end(spec: SpeculativeModelSpec, backend: Backend) -> list[Refusal]:
             "protocol, or set runtime.backend to VLLM"
         )
         return [Refusal(reason="OptionContradiction", path=_FRONT_END, message=message)]
+    if spec.serving.accumulate_tokens:
+        message = "the front end sends each piece on as new text, and accumulateTokens repeats the old: remove one"
+        return [Refusal(reason="OptionContradiction", path=_FRONT_END, message=message)]
     ranks = spec.target.parallelism.ranks
     if ranks == 1:
         return []

@@ -195,3 +195,15 @@ def test_the_smallest_lookahead_is_served(window: int, length: int, verified: in
     options = {"windowSize": window, "nGramSize": length, "verificationSetSize": verified}
 
     assert said(BASELINE, speculation={"method": "Lookahead", "lookahead": options}, placement=ENGINE) == []
+
+
+def test_the_front_end_takes_no_accumulated_tokens() -> None:
+    serving = {"openAIFrontEnd": {}, "streaming": True, "accumulateTokens": True}
+
+    assert said(BASELINE, runtime={"backend": "TensorRTEngine"}, placement=ENGINE, serving=serving) == [
+        (
+            "OptionContradiction",
+            "spec.serving.openAIFrontEnd",
+            "the front end sends each piece on as new text, and accumulateTokens repeats the old: remove one",
+        )
+    ]
