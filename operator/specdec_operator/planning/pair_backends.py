@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from specdec_operator.planning.known_pairs import known_pairs
-from specdec_operator.planning.pair_kinds import kind_of
+from specdec_operator.planning.engine_limits import serving_batch
+from specdec_operator.planning.pair_vllm import vllm_refusals
 from specdec_operator.planning.refusal import Refusal
 from specdec_operator.runtimes.engine_builds import engine_builds
 from specdec_operator.runtimes.gpus import compute_capability
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
     from specdec_operator.planning.resolution import Resolution
 
-_CONVERTED_MEDUSA = "medusa"
-"""The `model_type` of MEDUSA heads that were converted for vLLM."""
 _NOT_OF_LLM_API = ("gptq", "awq", "bitsandbytes")
 """Published formats at which TensorRT-LLM's loader of Hugging Face files stops."""
 _HARDWARE_FORMATS: Final[Mapping[str, QuantizationFormat]] = {"nvfp4": "NVFP4", "fp8": "FP8"}
@@ -40,8 +38,9 @@ def backend_refusals(
     if resolution.backend != "VLLM":
         refusals += [found for role, facts_of in facts.items() for found in _published(role, resolution, facts_of)]
     if resolution.backend == "VLLM":
-        refusals += _vllm_eagle3(resolution, target) if method == "Eagle3" else []
-        refusals += _vllm_medusa(resolution, draft) if method == "Medusa" and draft else []
+        refusals += vllm_refusals(spec, resolution, facts)
+    if resolution.backend == "LLMAPI":
+        refusals += _batched_tokens(spec, resolution)
     return refusals
 
 
@@ -102,34 +101,13 @@ def _published(role: str, resolution: Resolution, facts: ModelFacts) -> list[Ref
     return [Refusal(reason="GpuTooOld", path=f"spec.{role}.source", message=message)]
 
 
-def _vllm_eagle3(resolution: Resolution, target: ModelFacts) -> list[Refusal]:
-    version = resolution.release.version_for("VLLM")
-    families = known_pairs().eagle3_families(version)
-    # Facts from before families were told say nothing here; vLLM then says it itself.
-    if families is None or not target.model_type or any(family in target.model_type for family in families):
+def _batched_tokens(spec: SpeculativeModelSpec, resolution: Resolution) -> list[Refusal]:
+    asked, batch = spec.serving.max_batched_tokens, serving_batch(spec)
+    needed = batch * (resolution.draft_tokens + 1)
+    if asked is None or asked >= needed:
         return []
-    return [
-        Refusal(
-            reason="UnsupportedArchitecture",
-            path="spec.target.source",
-            message=f"vLLM {version} of release {resolution.release.name} drafts with EAGLE-3 for targets of the "
-            f"families {', '.join(families)}, not {target.model_type}: name a newer release in runtime.release, or use "
-            "the backend LLMAPI",
-        )
-    ]
-
-
-def _vllm_medusa(resolution: Resolution, draft: ModelFacts) -> list[Refusal]:
-    support = resolution.release.vllm
-    published = kind_of(draft) == "MedusaHeads" and draft.model_type != _CONVERTED_MEDUSA
-    if support is None or not published or support.published_medusa_heads:
-        return []
-    return [
-        Refusal(
-            reason="MedusaHeadsNotConverted",
-            path="spec.draft.source",
-            message=f"vLLM {support.version} of release {resolution.release.name} loads MEDUSA heads only once they "
-            "are converted (config.json with model_type medusa): name converted heads, another release in "
-            "runtime.release, or the backend TensorRTEngine, which takes them as published",
-        )
-    ]
+    message = (
+        f"{asked} tokens are too few, since {batch} requests with {resolution.draft_tokens} drafted tokens and one of "
+        f"their own each take {needed}: raise it to {needed}, or leave it out"
+    )
+    return [Refusal(reason="BatchedTokensTooFew", path="spec.serving.maxBatchedTokens", message=message)]

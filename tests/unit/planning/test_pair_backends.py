@@ -8,7 +8,7 @@ import pytest
 
 from specdec_operator.planning.refusal import Refused
 from tests.unit.planning.pairs import ENGINE, VLLM, Json, checked, small
-from tests.unit.specs import facts
+from tests.unit.specs import facts, head
 
 if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
@@ -107,3 +107,31 @@ def test_fp8_as_published_is_taken_by_gpus_that_have_it(backend: dict[str, Any])
 
 def test_vllm_takes_fp8_on_older_gpus() -> None:
     checked("None", None, target=facts(quantization="fp8"), **VLLM, **AMPERE)
+
+
+def test_steps_too_small_for_every_request_s_drafts_are_refused() -> None:
+    serving = {"maxBatchSize": 4, "maxBatchedTokens": 15}
+    message = (
+        "15 tokens are too few, since 4 requests with 3 drafted tokens and one of their own each take 16: raise it to "
+        "16, or leave it out"
+    )
+
+    assert refused("Eagle3", head(), serving=serving, **LLM_API) == [
+        ("BatchedTokensTooFew", "spec.serving.maxBatchedTokens", message)
+    ]
+
+
+@pytest.mark.parametrize("tokens", [1, 2, 4])
+def test_vllm_s_next_token_layers_draft_whole_rounds(tokens: int) -> None:
+    checked("MTP", None, target=facts(next_token_layers=2), speculation__maxDraftTokens=tokens, **VLLM)
+
+
+def test_a_part_of_a_round_of_next_token_layers_is_refused() -> None:
+    message = (
+        "vLLM drafts with all 2 next-token layers of the target, once or some whole times, and 3 is no multiple of 2: "
+        "set it to 2"
+    )
+
+    assert refused("MTP", target=facts(next_token_layers=2), speculation__maxDraftTokens=3, **VLLM) == [
+        ("OptionContradiction", "spec.speculation.maxDraftTokens", message)
+    ]

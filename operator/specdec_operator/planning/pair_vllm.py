@@ -1,0 +1,73 @@
+"""What vLLM of a release needs of a pair beside that its models fit each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from specdec_operator.planning.known_pairs import known_pairs
+from specdec_operator.planning.pair_kinds import kind_of
+from specdec_operator.planning.refusal import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+    from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
+    from specdec_operator.planning.resolution import Resolution
+
+_CONVERTED_MEDUSA = "medusa"
+"""The `model_type` of MEDUSA heads that were converted for vLLM."""
+
+
+def vllm_refusals(spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[str, ModelFacts]) -> list[Refusal]:
+    """What the release's vLLM can't do with these models."""
+    method, target, draft = spec.speculation.method, facts["target"], facts.get("draft")
+    refusals = _eagle3(resolution, target) if method == "Eagle3" else []
+    refusals += _medusa(resolution, draft) if method == "Medusa" and draft else []
+    refusals += _whole_rounds(resolution, target) if method == "MTP" else []
+    return refusals
+
+
+def _whole_rounds(resolution: Resolution, target: ModelFacts) -> list[Refusal]:
+    """More tokens than next-token layers: vLLM runs all layers again, so many whole times."""
+    layers, tokens = target.next_token_layers, resolution.draft_tokens
+    if not layers or tokens <= layers or tokens % layers == 0:
+        return []
+    message = (
+        f"vLLM drafts with all {layers} next-token layers of the target, once or some whole times, and {tokens} is no "
+        f"multiple of {layers}: set it to {tokens // layers * layers}"
+    )
+    return [Refusal(reason="OptionContradiction", path="spec.speculation.maxDraftTokens", message=message)]
+
+
+def _eagle3(resolution: Resolution, target: ModelFacts) -> list[Refusal]:
+    version = resolution.release.version_for("VLLM")
+    families = known_pairs().eagle3_families(version)
+    # Facts from before families were told say nothing here; vLLM then says it itself.
+    if families is None or not target.model_type or any(family in target.model_type for family in families):
+        return []
+    return [
+        Refusal(
+            reason="UnsupportedArchitecture",
+            path="spec.target.source",
+            message=f"vLLM {version} of release {resolution.release.name} drafts with EAGLE-3 for targets of the "
+            f"families {', '.join(families)}, not {target.model_type}: name a newer release in runtime.release, or use "
+            "the backend LLMAPI",
+        )
+    ]
+
+
+def _medusa(resolution: Resolution, draft: ModelFacts) -> list[Refusal]:
+    support = resolution.release.vllm
+    published = kind_of(draft) == "MedusaHeads" and draft.model_type != _CONVERTED_MEDUSA
+    if support is None or not published or support.published_medusa_heads:
+        return []
+    return [
+        Refusal(
+            reason="MedusaHeadsNotConverted",
+            path="spec.draft.source",
+            message=f"vLLM {support.version} of release {resolution.release.name} loads MEDUSA heads only once they "
+            "are converted (config.json with model_type medusa): name converted heads, another release in "
+            "runtime.release, or the backend TensorRTEngine, which takes them as published",
+        )
+    ]
