@@ -31,16 +31,17 @@ check: .venv/.made ## Lint, types, import rules, generated files.
 	@echo "check: ruff"; $(check)/ruff check --quiet . && $(check)/ruff format --check --quiet .
 	@echo "check: mypy"; $(check)/mypy
 	@echo "check: import rules"; $(check)/lint-imports --no-cache | tail -n 3
-	@echo "check: generated files"; $(python) -m specdec_operator.api.generate --check; $(python) -m specdec_operator.runtimes.generate --check
+	@echo "check: generated files"; $(python) -m specdec_operator.api.generate --check; $(python) -m specdec_operator.runtimes.generate --check; $(python) -m specdec_operator.packaging.generate --check
 
 .PHONY: unit
 unit: .venv/.made ## Unit tests alone (seconds).
 	@$(python) -m pytest tests/unit
 
 .PHONY: generate
-generate: .venv/.made ## Write the CRDs and the field reference from the models, and docs/capabilities.md from the table.
+generate: .venv/.made ## Write what is made from the code: CRDs, docs/api.md, docs/capabilities.md, the chart's values and rights, manifests/.
 	@$(python) -m specdec_operator.api.generate
 	@$(python) -m specdec_operator.runtimes.generate
+	@$(python) -m specdec_operator.packaging.generate
 
 .PHONY: golden
 golden: .venv/.made ## Write the golden manifests of the examples; review the difference.

@@ -45,7 +45,7 @@ def main() -> int:
     options = _options()
     _log_to_stderr(verbose=options.verbose)
     try:
-        configuration = read_configuration(options.config)
+        configuration = read_configuration(options.config, instance=options.instance)
         asyncio.run(_run(configuration, options))
     except (ClusterError, TableError, ConfigurationError) as error:
         _log.error("%s", error)
@@ -72,6 +72,7 @@ async def _run(configuration: OperatorConfiguration, options: argparse.Namespace
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m specdec_operator", description=__doc__)
     parser.add_argument("--config", type=Path, help="the operator's configuration (YAML)")
+    parser.add_argument("--instance", help="NAMESPACE/NAME of this operator, in place of the configuration's")
     parser.add_argument("--kubeconfig", type=Path, help="a kubeconfig; in a cluster the service account is used")
     parser.add_argument("--host", default="0.0.0.0", help="where health and metrics listen")  # noqa: S104 - kubelet's probes
     parser.add_argument("--port", type=int, default=8080, help="the port of health and metrics")

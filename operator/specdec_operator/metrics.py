@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from specdec_operator.api.v1alpha1.status import Condition
     from specdec_operator.reconcile.queue import Key, Outcome
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -45,6 +48,13 @@ class Metrics:
             ["namespace", "name"],
             registry=registry,
         )
+        self._conditions = Gauge(
+            "specdec_model_condition",
+            "1 for the status and reason that a condition of a model has",
+            ["namespace", "name", "type", "status", "reason"],
+            registry=registry,
+        )
+        self._shown: dict[tuple[str, str], Sequence[tuple[str, ...]]] = {}
         for controller in _CONTROLLERS:
             self._retries.labels(controller)
 
@@ -77,6 +87,17 @@ class Metrics:
             self._acceptance.labels(namespace, name).set(ratio)
         else:
             self._acceptance.remove_by_labels({"namespace": namespace, "name": name})
+
+    def conditions(self, *, namespace: str, name: str, conditions: Iterable[Condition]) -> None:
+        """A model has these conditions and no others; none if it is gone, or another operator's."""
+        labels = [(namespace, name, each.type, each.status, each.reason) for each in conditions]
+        # Known, since a search through the labels of all models would cost each reconcile more the more there are.
+        for gone in self._shown.pop((namespace, name), ()):
+            self._conditions.remove(*gone)
+        for shown in labels:
+            self._conditions.labels(*shown).set(1)
+        if labels:
+            self._shown[namespace, name] = labels
 
     def leader(self, leading: bool) -> None:  # noqa: FBT001 - a gauge's value
         """This process leads, or no longer does."""

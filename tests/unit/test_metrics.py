@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from typing import Literal
+
 from prometheus_client import CollectorRegistry
 
+from specdec_operator.api.v1alpha1.status import Condition
 from specdec_operator.metrics import Metrics
 
 
@@ -26,3 +29,40 @@ def test_a_model_that_was_never_measured_has_no_figure() -> None:
     metrics = Metrics(CollectorRegistry())
     metrics.acceptance(namespace="a", name="m", ratio=None)
     assert ratio(metrics) is None
+
+
+def ready(status: Literal["True", "False", "Unknown"], reason: str) -> Condition:
+    return Condition(
+        type="Ready", status=status, reason=reason, message="", last_transition_time="2026-01-01T00:00:00Z"
+    )
+
+
+def condition_series(metrics: Metrics) -> list[tuple[str, str, str]]:
+    """Return name, status and reason of each series of conditions."""
+    return [
+        (sample.labels["name"], sample.labels["status"], sample.labels["reason"])
+        for family in metrics.registry.collect()
+        for sample in family.samples
+        if sample.name == "specdec_model_condition" and sample.value == 1
+    ]
+
+
+def test_a_condition_is_shown_with_its_status_and_reason() -> None:
+    metrics = Metrics(CollectorRegistry())
+    metrics.conditions(namespace="a", name="m", conditions=[ready("True", "Serving")])
+    assert condition_series(metrics) == [("m", "True", "Serving")]
+
+
+def test_a_condition_that_has_changed_is_shown_once() -> None:
+    metrics = Metrics(CollectorRegistry())
+    metrics.conditions(namespace="a", name="m", conditions=[ready("False", "Starting")])
+    metrics.conditions(namespace="a", name="m", conditions=[ready("True", "Serving")])
+    assert condition_series(metrics) == [("m", "True", "Serving")]
+
+
+def test_the_conditions_of_a_model_that_is_gone_leave_the_metrics_and_others_stay() -> None:
+    metrics = Metrics(CollectorRegistry())
+    for name in ("m", "other"):
+        metrics.conditions(namespace="a", name=name, conditions=[ready("True", "Serving")])
+    metrics.conditions(namespace="a", name="m", conditions=[])
+    assert condition_series(metrics) == [("other", "True", "Serving")]

@@ -69,16 +69,20 @@ class ConfigurationError(Exception):
     """The configuration file is missing or wrong; the message names the field."""
 
 
-def read_configuration(file: Path | None) -> OperatorConfiguration:
+def read_configuration(file: Path | None, *, instance: str | None = None) -> OperatorConfiguration:
     """The configuration in a YAML file; the defaults without one.
+
+    Args:
+        instance: What stands in place of the file's `instance`: it goes with the pod, not with the file.
 
     Raises:
         ConfigurationError: The file can't be read, is no YAML or breaks the schema.
     """
-    if file is None:
-        return OperatorConfiguration()
     try:
-        return OperatorConfiguration.model_validate(read_yaml(file.read_text(encoding="utf-8")) or {})
+        read = (read_yaml(file.read_text(encoding="utf-8")) or {}) if file else {}
+        if instance is not None and isinstance(read, dict):
+            read["instance"] = instance
+        return OperatorConfiguration.model_validate(read)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigurationError(f"{file}: {error}") from error
     except ValidationError as error:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from datetime import datetime
 
     from specdec_operator.api.configuration import OperatorConfiguration
+    from specdec_operator.api.v1alpha1.status import Condition
     from specdec_operator.cluster.api import JsonObject, KubernetesApi
     from specdec_operator.resources.template import Templates
     from specdec_operator.runtimes.table import CapabilityTable
@@ -28,6 +29,9 @@ class Gauges(Protocol):
 
     def acceptance(self, *, namespace: str, name: str, ratio: float | None) -> None:
         """A model's drafts were accepted at this ratio; None where that is not known or the model is gone."""
+
+    def conditions(self, *, namespace: str, name: str, conditions: Iterable[Condition]) -> None:
+        """A model has these conditions and no others; none if it is gone, or another operator's."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -51,7 +51,7 @@ class ModelReconciler:
         try:
             document = await self._context.api.get(SPECULATIVE_MODELS, namespace=key.namespace, name=key.name)
         except NotFound:
-            self._context.gauges.acceptance(namespace=key.namespace, name=key.name, ratio=None)
+            self._forget(key)
             return Result()
         if "deletionTimestamp" in document["metadata"]:
             return Result()
@@ -61,9 +61,15 @@ class ModelReconciler:
             await refuse_unreadable(self._context, document, error)
             return Result()
         if other := await other_controller(self._context, model):
+            self._forget(key)
             await announce_other(self._context, document, other)
             return Result(requeue_after=LOOK_AGAIN_SECONDS)
         return await _Pass(self._context, model, live=document).run()
+
+    def _forget(self, key: Key) -> None:
+        """A model that is gone, or another operator's, has no figures here."""
+        self._context.gauges.acceptance(namespace=key.namespace, name=key.name, ratio=None)
+        self._context.gauges.conditions(namespace=key.namespace, name=key.name, conditions=())
 
 
 class _Pass:
@@ -240,6 +246,11 @@ class _Pass:
             "metadata": {"name": self._model.metadata.name, "namespace": self._model.metadata.namespace},
             "status": render_status(self._model, self._conditions, self._findings, self._context.configuration),
         }
+        self._context.gauges.conditions(
+            namespace=self._model.metadata.namespace,
+            name=self._model.metadata.name,
+            conditions=self._conditions.in_order(),
+        )
         await ensure_status(self._context.api, SPECULATIVE_MODELS, body, live=self._live)
         stalled = self._conditions.holds("Stalled")
         for condition in self._conditions.changed():

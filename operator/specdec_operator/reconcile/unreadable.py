@@ -30,6 +30,7 @@ async def refuse_unreadable(context: Context, document: JsonObject, error: Valid
     conditions.set("Accepted", "False", "InvalidSpec", message)
     conditions.set("Ready", "False", "InvalidSpec", message)
     conditions.set("Stalled", "True", "InvalidSpec", message)
+    context.gauges.conditions(namespace=metadata.namespace, name=metadata.name, conditions=conditions.in_order())
     said = status.model_copy(
         update={
             "observed_generation": metadata.generation,

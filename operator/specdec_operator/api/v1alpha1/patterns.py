@@ -105,6 +105,22 @@ BUILD_ARGUMENT_VALUE: Final = Pattern(
     r"^([A-Za-z0-9_.][A-Za-z0-9_.,:/+-]*)?$",
     "empty (a flag without a value) or a value of letters, digits and '_.,:/+-' that does not begin with '-'",
 )
+DNS_LABEL: Final = Pattern(
+    r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+    "lower-case letters, digits and '-', beginning and ending with a letter or digit",
+)
+DNS_LABEL_OR_EMPTY: Final = Pattern(
+    r"^([a-z]([-a-z0-9]*[a-z0-9])?)?$",
+    "empty or lower-case letters, digits and '-', beginning with a letter and ending with a letter or digit",
+)
+IMAGE_DIGEST_OR_EMPTY: Final = Pattern(
+    r"^(sha256:[0-9a-f]{64})?$",
+    "empty or an image's digest, 'sha256:' and 64 lower-case hexadecimal digits",
+)
+PROMETHEUS_DURATION: Final = Pattern(
+    r"^[0-9]+(ms|s|m|h)$",
+    "a duration as Prometheus writes it, as in '30s'",
+)
 
 PATTERNS: Final = (
     DNS_SUBDOMAIN,
@@ -129,6 +145,10 @@ PATTERNS: Final = (
     FILE_PATTERN,
     BUILD_ARGUMENT,
     BUILD_ARGUMENT_VALUE,
+    DNS_LABEL,
+    DNS_LABEL_OR_EMPTY,
+    IMAGE_DIGEST_OR_EMPTY,
+    PROMETHEUS_DURATION,
 )
 
 

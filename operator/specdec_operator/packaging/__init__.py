@@ -1,0 +1,1 @@
+"""What users install: the values, schema and generated parts of the Helm chart."""
