@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from specdec_operator.planning.known_pairs import known_pairs
 from specdec_operator.planning.pair_kinds import kind_of
 from specdec_operator.planning.refusal import Refusal
+from specdec_operator.runtimes.vllm_arguments import BLOCK_TOKENS, LONG_DRAFTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +26,23 @@ def vllm_refusals(spec: SpeculativeModelSpec, resolution: Resolution, facts: Map
     refusals = _eagle3(resolution, target) if method == "Eagle3" else []
     refusals += _medusa(resolution, draft) if method == "Medusa" and draft else []
     refusals += _whole_rounds(resolution, target) if method == "MTP" else []
-    return refusals
+    return refusals + _cache(spec, resolution, facts)
+
+
+def _cache(spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[str, ModelFacts]) -> list[Refusal]:
+    """A cache that vLLM would not start with: it must hold one request of the served length."""
+    support, asked = resolution.release.vllm, spec.serving.kv_cache.max_tokens
+    capped = spec.speculation.method in ("Eagle", "Eagle3") and support and not support.at_least(LONG_DRAFTS)
+    contexts = [fact.context_length for role, fact in facts.items() if role == "target" or capped]
+    length = min(spec.serving.max_sequence_length or min(contexts), *contexts)
+    if asked is None or asked // BLOCK_TOKENS * BLOCK_TOKENS >= length:
+        return []
+    least = -(-length // BLOCK_TOKENS) * BLOCK_TOKENS
+    message = (
+        f"a cache of {asked} tokens, in blocks of {BLOCK_TOKENS}, holds no request of {length}: raise it to {least}, "
+        "or lower serving.maxSequenceLength"
+    )
+    return [Refusal(reason="CacheTooSmall", path="spec.serving.kvCache.maxTokens", message=message)]
 
 
 def _whole_rounds(resolution: Resolution, target: ModelFacts) -> list[Refusal]:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from specdec_operator.runtimes.table import VllmSupport
 
 _MEMORY_PERCENT = 90
-_BLOCK_TOKENS = 16
-_LONG_DRAFTS = "0.27.1"
+BLOCK_TOKENS = 16
+LONG_DRAFTS = "0.27.1"
 """From here on an EAGLE head may be shorter than its target."""
 _LEAST_BATCHED_TOKENS = 2048
 """vLLM's own smallest default."""
@@ -67,11 +67,11 @@ def _length(request: ServingRequest, support: VllmSupport) -> tuple[int | None, 
     head = request.draft_context_length
     is_head = request.method in ("Eagle", "Eagle3")
     wanted = declared or request.context_length
-    if not is_head or head is None or support.at_least(_LONG_DRAFTS) or (wanted is not None and wanted <= head):
+    if not is_head or head is None or support.at_least(LONG_DRAFTS) or (wanted is not None and wanted <= head):
         return declared, ()
     reason = (
         f"vLLM {support.version} reads past the head's {head} positions where a text is longer; "
-        f"{_LONG_DRAFTS} and newer do not"
+        f"{LONG_DRAFTS} and newer do not"
     )
     return head, (Derived(name="serving.maxSequenceLength", value=str(head), reason=reason),)
 
@@ -107,4 +107,4 @@ def _batched_tokens(
 def _cache_blocks(max_tokens: int | None) -> dict[str, int]:
     if max_tokens is None:
         return {}
-    return {"block_size": _BLOCK_TOKENS, "num_gpu_blocks_override": max(1, max_tokens // _BLOCK_TOKENS)}
+    return {"block_size": BLOCK_TOKENS, "num_gpu_blocks_override": max(1, max_tokens // BLOCK_TOKENS)}

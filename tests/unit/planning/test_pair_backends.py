@@ -135,3 +135,28 @@ def test_a_part_of_a_round_of_next_token_layers_is_refused() -> None:
     assert refused("MTP", target=facts(next_token_layers=2), speculation__maxDraftTokens=3, **VLLM) == [
         ("OptionContradiction", "spec.speculation.maxDraftTokens", message)
     ]
+
+
+@pytest.mark.parametrize(("length", "tokens"), [(4096, 4095), (4097, 4100), (None, 16)])
+def test_a_vllm_cache_that_holds_no_request_is_refused(length: int | None, tokens: int) -> None:
+    served = length or 8192
+    serving = {"kvCache": {"maxTokens": tokens}, **({"maxSequenceLength": length} if length else {})}
+    message = (
+        f"a cache of {tokens} tokens, in blocks of 16, holds no request of {served}: raise it to "
+        f"{-(-served // 16) * 16}, or lower serving.maxSequenceLength"
+    )
+
+    assert refused("None", target=facts(context_length=8192), serving=serving, **VLLM) == [
+        ("CacheTooSmall", "spec.serving.kvCache.maxTokens", message)
+    ]
+
+
+@pytest.mark.parametrize(("release", "fits"), [("25.12", True), ("26.08", False)])
+def test_a_vllm_cache_holds_what_is_served_with_a_short_head(release: str, fits: bool) -> None:  # noqa: FBT001 - a row
+    short = head(context_length=2048)
+    changes = {"runtime__release": release, "serving": {"kvCache": {"maxTokens": 2048}}, **VLLM}
+
+    if fits:
+        checked("Eagle3", short, target=facts(model_type="llama"), **changes)
+    else:
+        assert [reason for reason, _, _ in refused("Eagle3", short, **changes)] == ["CacheTooSmall"]
