@@ -98,7 +98,7 @@ def _built(
             "steps": [step.model_dump() for step in steps if step.name != PROOF],
             # It decides the TensorRT and the quantizer that come with it.
             "tensorrtLLM": resolution.release.tensorrt_llm,
-            "image": spec.runtime.image.reference if spec.runtime.image else "",
+            "image": _own_image(resolution),
             "gpuProduct": product,
             "migProfile": _mig_profile(spec),
             "buildProgram": BUILD_PROGRAM_VERSION,
@@ -134,6 +134,12 @@ def _built(
         ),
         yields=MountedModel(claim_name=claim, sub_path=directory),
     )
+
+
+def _own_image(resolution: Resolution) -> str:
+    """The image that builds, where it is not the release's own; empty for that one, however a spec comes to it."""
+    used = resolution.image.reference
+    return "" if used == resolution.release.image_for(resolution.backend) else used
 
 
 def _inspected(role: str, spec: SpeculativeModelSpec, resolution: Resolution) -> ArtifactRequest:

@@ -103,6 +103,7 @@ def test_an_engine_is_built_on_the_gpu_that_serves_it() -> None:
         {"service": {"type": "NodePort"}},
         {"update": {"strategy": "Surge"}},
         {"runtime": {"backend": "TensorRTEngine", "release": "26.05"}},
+        {"runtime__image": {"reference": "nvcr.io/nvidia/tritonserver:26.04-trtllm-python-py3"}},
         {"target__source": {"huggingFace": {"repository": "a/mirror", "revision": "v2"}}},
         {"placement": {"gpu": {"product": PRODUCT, "memory": "80Gi"}}},
         {"serving": {"maxAttentionWindow": 512}},
