@@ -50,6 +50,15 @@ def memory(number_of_bytes: int) -> str:
     return _binary(mebibytes * _MEBIBYTE) if mebibytes else "0"
 
 
+def lesser(one: str, other: str) -> str:
+    """The smaller of two quantities, as it is written.
+
+    Raises:
+        ValueError: One is no quantity.
+    """
+    return min(one, other, key=lambda quantity: _read(quantity)[0])
+
+
 def _read(quantity: str) -> tuple[Decimal, str]:
     parts = _QUANTITY.fullmatch(quantity)
     factor = _BINARY.get(parts[2], _DECIMAL.get(parts[2])) if parts else None

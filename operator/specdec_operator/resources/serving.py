@@ -215,7 +215,9 @@ def _mount(name: str, path: str) -> JsonObject:
 
 def _resources(plan: ServingPlan, gpus: dict[str, str], *, claimed: bool) -> JsonObject:
     memory = quantities.memory(plan.size.memory_bytes)
-    small = {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "256Mi"}}
+    # A pod asks for the most that one of its containers asks for: these must not make a small server's pod larger.
+    cpu = quantities.lesser("100m", plan.size.cpu)
+    small = {"requests": {"cpu": cpu, "memory": "256Mi"}, "limits": {"memory": "256Mi"}}
     claims = {"claims": [{"name": GPU_CLAIM}]} if claimed else {}
     return {
         "check": {**{part: {**values, **gpus} for part, values in small.items()}, **claims},

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kubernetes.utils.quantity import parse_quantity
 
-from specdec_operator.planning.quantities import byte_count, canonical, memory
+from specdec_operator.planning.quantities import byte_count, canonical, lesser, memory
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -70,3 +70,8 @@ def test_what_is_no_quantity_is_refused(text: str) -> None:
 def _parsed(quantity: str) -> Decimal:
     parsed: Decimal = parse_quantity(quantity)  # type: ignore[no-untyped-call]
     return parsed
+
+
+@pytest.mark.parametrize(("one", "other", "found"), [("100m", "2", "100m"), ("1", "20m", "20m"), ("1Gi", "1G", "1G")])
+def test_the_lesser_of_two_quantities_keeps_its_spelling(one: str, other: str, found: str) -> None:
+    assert lesser(one, other) == lesser(other, one) == found

@@ -63,6 +63,13 @@ def test_the_assembly_sees_no_gpu() -> None:
     assert (environment(found)["NVIDIA_VISIBLE_DEVICES"], found["resources"]["limits"]) == ("void", {"memory": "256Mi"})
 
 
+@pytest.mark.parametrize(("server", "others"), [("20m", "20m"), ("2", "100m"), ("0.05", "50m")])
+def test_no_container_asks_for_more_cpu_than_the_server(server: str, others: str) -> None:
+    found = containers(pod_of(BASELINE, pod={"serverResources": {"cpu": server}}))
+
+    assert [found[name]["resources"]["requests"]["cpu"] for name in ("check", "assemble")] == [others, others]
+
+
 def test_the_gpu_resource_is_the_declared_one() -> None:
     limits = containers(pod_of(BASELINE, placement={"gpu": {"resourceName": "example.com/gpu"}}))["server"]["resources"]
 
