@@ -25,7 +25,9 @@ from specdec_operator.cluster.resources import (
 )
 from specdec_operator.pod.termination import MessageCut, Succeeded, decode
 from specdec_operator.reconcile import artifact_status as statuses
+from specdec_operator.reconcile.artifact_conditions import conditions_of
 from specdec_operator.reconcile.artifact_status import Failure
+from specdec_operator.reconcile.context import timestamp
 from specdec_operator.reconcile.diagnosis import diagnose_events, diagnose_pod
 from specdec_operator.reconcile.job_end import failure_of, termination_message
 from specdec_operator.reconcile.queue import Key, Result
@@ -234,7 +236,9 @@ class ArtifactReconciler:
     async def _write(self, artifact: ModelArtifact, status: ModelArtifactStatus, *, live: JsonObject) -> None:
         if status.state != artifact.status.state or status.reason != artifact.status.reason:
             await self._announce(status, live)
-        observed = status.model_copy(update={"observed_generation": artifact.metadata.generation})
+        generation, before = artifact.metadata.generation, artifact.status.conditions
+        conditions = conditions_of(status, before, generation=generation, now=timestamp(self._context.now()))
+        observed = status.model_copy(update={"observed_generation": generation, "conditions": conditions})
         body = {
             "apiVersion": artifact.api_version,
             "kind": artifact.kind,

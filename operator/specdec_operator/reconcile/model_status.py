@@ -60,7 +60,7 @@ def set_ready(conditions: Conditions, model: SpeculativeModel, findings: Finding
     """Draw the sum: Ready, and Reconciling or Stalled while it is not."""
     failed = findings.failed_revision
     if model.spec.suspend and halt is None:
-        conditions.set("Ready", "False", "Suspended", "spec.suspend is true: no pod runs, models and engines are kept")
+        _set_idle(conditions, findings, reason="Suspended", cause="spec.suspend is true")
     elif halt:
         conditions.set("Ready", "False", halt.reason, halt.message)
         _set_motion(conditions, stalled=halt.terminal, reason=halt.reason, message=halt.message)
@@ -69,12 +69,23 @@ def set_ready(conditions: Conditions, model: SpeculativeModel, findings: Finding
         conditions.set("Ready", "False", failed.reason, message)
         _set_motion(conditions, stalled=True, reason=failed.reason, message=message)
     elif findings.serving and not findings.serving.wanted:
-        conditions.set("Ready", "False", "NoPods", "spec.replicas is 0: no pod runs, models and engines are kept")
+        _set_idle(conditions, findings, reason="NoPods", cause="spec.replicas is 0")
     elif conditions.holds("Served") and conditions.holds("Available"):
         served = conditions.get("Served")
         conditions.set("Ready", "True", "Serving", served.message if served else "")
     else:
         _set_unproven(conditions, findings)
+
+
+def _set_idle(conditions: Conditions, findings: Findings, *, reason: str, cause: str) -> None:
+    """No pod is asked for; it is not so while one is left."""
+    left = findings.serving.replicas if findings.serving else 0
+    if left:
+        message = f"{cause}: {left} pod(s) are still to stop"
+        conditions.set("Ready", "False", "PodsStopping", message)
+        _set_motion(conditions, stalled=False, reason="PodsStopping", message=message)
+    else:
+        conditions.set("Ready", "False", reason, f"{cause}: no pod runs, models and engines are kept")
 
 
 def _set_unproven(conditions: Conditions, findings: Findings) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -118,9 +119,25 @@ def test_a_failed_first_revision_says_how_to_try_again() -> None:
 
 
 def test_a_suspended_model_is_neither_reconciling_nor_stalled() -> None:
-    found = conditions(Available="False")
-    set_ready(found, model(suspend=True), findings(), None)
+    found, seen = conditions(Available="False"), findings()
+    seen.serving = serving(ready=0, wanted=0)
+    set_ready(found, model(suspend=True), seen, None)
     assert summary(found) == {"Ready": ("False", "Suspended")}
+
+
+def test_a_model_that_was_suspended_before_it_had_pods_is_suspended() -> None:
+    found, seen = conditions(Available="False"), findings()
+    seen.serving = None
+    set_ready(found, model(suspend=True), seen, None)
+    assert summary(found) == {"Ready": ("False", "Suspended")}
+
+
+@pytest.mark.parametrize("spec", [{"suspend": True}, {"replicas": 0}], ids=["suspended", "no replicas"])
+def test_a_model_whose_pods_are_to_stop_is_reconciling_until_the_last_one_did(spec: dict[str, Any]) -> None:
+    found, seen = conditions(Available="True"), findings()
+    seen.serving = replace(serving(ready=1, wanted=0), replicas=1)
+    set_ready(found, model(**spec), seen, None)
+    assert summary(found) == {"Ready": ("False", "PodsStopping"), "Reconciling": ("True", "PodsStopping")}
 
 
 def test_a_model_without_replicas_is_neither_reconciling_nor_stalled() -> None:

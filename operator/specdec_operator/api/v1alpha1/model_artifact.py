@@ -24,6 +24,7 @@ from specdec_operator.api.v1alpha1.scalars import (
     ResourceName,
 )
 from specdec_operator.api.v1alpha1.source import FilePattern, PullPolicy, SecretKeyReference
+from specdec_operator.api.v1alpha1.status import Condition
 
 Digest = Annotated[str, Field(max_length=64, pattern=patterns.HEX_DIGEST.expression)]
 JsonText = Annotated[str, Field(max_length=131072)]
@@ -265,6 +266,16 @@ class ModelArtifactStatus(StatusModel):
 
     observed_generation: Annotated[int, Field(ge=-1)] = -1
     """The generation that this status speaks of."""
+    conditions: Annotated[
+        list[Condition],
+        Field(
+            max_length=4,
+            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+        ),
+    ] = [
+        Condition(type="Ready", status="Unknown", reason="Pending", message="waiting for the operator"),
+    ]
+    """Ready; while True Reconciling, Stalled: the state in the words that other tools read."""
     state: Literal["Pending", "Running", "Ready", "Failed"] = "Pending"
     """Failed is final until `specdec.dev/retry` asks again."""
     reason: Annotated[str, Field(max_length=64)] = "Pending"
