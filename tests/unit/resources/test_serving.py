@@ -98,7 +98,8 @@ def test_a_pod_is_ready_when_its_endpoint_s_model_is() -> None:
 
 
 def test_every_port_of_the_service_is_one_of_the_pod_s() -> None:
-    for serving in (dict[str, Any](), {"openAIFrontEnd": {}}):
+    cases: list[dict[str, Any]] = [{}, {"openAIFrontEnd": {}}]
+    for serving in cases:
         made = model(BASELINE_VLLM, serving=serving)
         names = {port["name"] for port in containers(dict(revision_of(made).template))["server"]["ports"]}
         wanted = {port["targetPort"] for port in service(made, templates=Templates())["spec"]["ports"]}
