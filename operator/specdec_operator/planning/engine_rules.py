@@ -56,7 +56,7 @@ def _architecture(role: str, spec: SpeculativeModelSpec, resolution: Resolution,
     if family is None:
         message = (
             f"no converter is known for {facts.architecture} on TensorRTEngine; known: "
-            f"{', '.join(builds.architectures())}. Use the backend LLMAPI for others"
+            f"{', '.join(builds.architectures())}. {_elsewhere(spec)}"
         )
         return [Refusal(reason="UnsupportedArchitecture", path=path, message=message)]
     if family.since and not at_least(resolution.release.tensorrt_llm or "", family.since):
@@ -66,6 +66,13 @@ def _architecture(role: str, spec: SpeculativeModelSpec, resolution: Resolution,
         )
         return [Refusal(reason="UnsupportedArchitecture", path=path, message=message)]
     return [*_head(spec, facts, family), *_converter(role, spec, family), *_published(role, spec, facts)]
+
+
+def _elsewhere(spec: SpeculativeModelSpec) -> str:
+    """What serves an architecture without a converter, by the same method or another."""
+    if spec.speculation.method in ("DraftTarget", "None"):
+        return "Use the backend LLMAPI for others"
+    return "Use NGram, or Eagle3 with a head made for the target, on the backend LLMAPI for others"
 
 
 def _head(spec: SpeculativeModelSpec, facts: ModelFacts, family: Family) -> list[Refusal]:

@@ -178,3 +178,16 @@ def test_a_build_beside_a_prebuilt_engine_keeps_its_options() -> None:
     made = model(DRAFT_TARGET, engine={"prebuilt": {"draft": PREBUILT}, "maxInputLength": 512})
 
     assert engine_refusals(made.spec, resolution_of(model(DRAFT_TARGET))) == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "remedy"),
+    [
+        (BASELINE_ENGINE, "Use the backend LLMAPI for others"),
+        (EAGLE, "Use NGram, or Eagle3 with a head made for the target, on the backend LLMAPI for others"),
+    ],
+)
+def test_the_remedy_for_an_unknown_architecture_is_one_that_serves(spec: dict[str, Any], remedy: str) -> None:
+    (refusal,) = of_architecture(spec, "DeepseekV3ForCausalLM")
+
+    assert refusal.message.endswith(f". {remedy}")
