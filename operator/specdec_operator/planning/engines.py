@@ -21,7 +21,7 @@ from specdec_operator.planning.engine_recipes import BUILT_IN_HEADS, engine_reci
 from specdec_operator.planning.engine_rules import architecture_refusals, is_prebuilt
 from specdec_operator.planning.keys import content_key, short
 from specdec_operator.planning.memory import gpu_memory, memory_refusals
-from specdec_operator.planning.refusal import Refused
+from specdec_operator.planning.refusal import Refusal, Refused
 from specdec_operator.pod.inputs import InspectEngineInput
 from specdec_operator.runtimes.build_steps import PROOF, build_steps
 
@@ -106,6 +106,7 @@ def _built(
     )
     weights = sum(fact.weight_bytes for fact in inputs.values())
     needs = build_needs(recipe, weight_bytes=weights, gpu_memory=gpu_memory(spec, resolution))
+    _require_claimed(role, spec, wanted=needs.gpus, given=resolution.placement.gpus)
     directory = f"engines/{short(key)}"
     build = BuildInput(
         model=models[role],
@@ -134,6 +135,22 @@ def _built(
         ),
         yields=MountedModel(claim_name=claim, sub_path=directory),
     )
+
+
+def _require_claimed(role: str, spec: SpeculativeModelSpec, *, wanted: int, given: int) -> None:
+    """Refuse a build on more GPUs than a claim template gives, which is made for the serving pods.
+
+    Raises:
+        Refused: It needs more.
+    """
+    if spec.placement.gpu.resource_claim_template is None or wanted <= given:
+        return
+    message = (
+        f"the quantizer needs {wanted} GPUs for the {role}, and the template gives the {given} of a serving pod: name "
+        f"GPUs with more memory, use resourceName in its place, or remove {role}.quantization"
+    )
+    path = "spec.placement.gpu.resourceClaimTemplate"
+    raise Refused((Refusal(reason="GpuMemoryTooSmall", path=path, message=message),))
 
 
 def _own_image(resolution: Resolution) -> str:

@@ -352,3 +352,18 @@ def test_an_image_whose_version_is_disputed_is_taken_with_any() -> None:
 
     assert engine.spec.build is not None
     assert engine.spec.build.tensorrt_llm_version is None
+
+
+def test_a_quantizer_that_needs_more_gpus_than_a_claim_template_gives_is_refused() -> None:
+    gpu = {"product": "NVIDIA-L40S", "resourceClaimTemplate": "one-gpu"}
+    made = model(BASELINE_ENGINE, target__quantization={"format": "FP8"}, placement={"gpu": gpu})
+
+    with pytest.raises(Refused) as caught:
+        engines_of(made, {"target": facts(weight_bytes=60 * 1024**3)})
+
+    (refusal,) = caught.value.refusals
+    assert (refusal.reason, refusal.path) == ("GpuMemoryTooSmall", "spec.placement.gpu.resourceClaimTemplate")
+    assert refusal.message == (
+        "the quantizer needs 2 GPUs for the target, and the template gives the 1 of a serving pod: name GPUs with more "
+        "memory, use resourceName in its place, or remove target.quantization"
+    )
