@@ -42,6 +42,7 @@ generate: .venv/.made ## Write what is made from the code: CRDs, docs/api.md, do
 	@$(python) -m specdec_operator.api.generate
 	@$(python) -m specdec_operator.runtimes.generate
 	@$(python) -m specdec_operator.packaging.generate
+	@$(python) -m testbed.operator.manifests
 
 .PHONY: golden
 golden: .venv/.made ## Write the golden manifests of the examples; review the difference.

@@ -15,8 +15,8 @@ CRDS = ROOT / "crds"
 MANIFEST = ROOT / "manifests" / "operator.yaml"
 NAMESPACE = "specdec-system"
 SERVICE_ACCOUNT = "specdec-operator"
-# Its image is nowhere to be had here: the operator runs outside the cluster.
-LEFT_OUT = frozenset({"Deployment", "ConfigMap"})
+# The operator itself runs outside the cluster: its image is nowhere to be had here.
+KINDS = frozenset({"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"})
 
 
 def install(cluster: ClusterAccess) -> None:
@@ -32,9 +32,9 @@ def install_rights(cluster: ClusterAccess) -> None:
 
 
 def rights() -> list[dict[str, Any]]:
-    """Return the shipped manifest without the operator's own pod."""
+    """Return the account and its roles from the shipped manifest."""
     documents: list[dict[str, Any]] = list(yaml.safe_load_all(MANIFEST.read_text(encoding="utf-8")))
-    return [document for document in documents if document["kind"] not in LEFT_OUT]
+    return [document for document in documents if document["kind"] in KINDS]
 
 
 def operator_kubeconfig(cluster: ClusterAccess) -> Path:

@@ -1,0 +1,133 @@
+"""Alerts and dashboards ask for metrics that there are, and alerts say what to do."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import yaml
+from prometheus_client import CollectorRegistry
+
+from specdec_operator.api.v1alpha1.status import ConditionType
+from specdec_operator.metrics import Metrics
+
+FILES = Path(__file__).parents[3] / "charts" / "specdec-operator" / "files"
+ALERTS = [rule for group in yaml.safe_load((FILES / "alerts.yaml").read_text()) for rule in group["rules"]]
+DASHBOARDS = {path.stem: json.loads(path.read_text()) for path in (FILES / "dashboards").glob("*.json")}
+TRITON = {
+    "nv_gpu_memory_used_bytes",
+    "nv_gpu_utilization",
+    "nv_inference_pending_request_count",
+    "nv_inference_queue_duration_us",
+    "nv_inference_request_duration_us",
+    "nv_inference_request_failure",
+    "nv_inference_request_success",
+}
+"""Metrics of Triton itself that a dashboard shows."""
+SERIES = re.compile(r"([a-z_:]+)\{([^{}]*)\}")
+TARGET_LABELS = {"job", "namespace", "specdec_dev_model"}
+"""Labels that Prometheus gives to all that it reads from a pod."""
+STATUSES = {"True", "False", "Unknown"}
+
+
+def panels(dashboard: dict[str, Any]) -> list[dict[str, Any]]:
+    return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
+
+
+EXPRESSIONS = [
+    *((rule["alert"], rule["expr"]) for rule in ALERTS),
+    *(
+        (f"{name}: {panel['title']}", target["expr"])
+        for name, dashboard in DASHBOARDS.items()
+        for panel in panels(dashboard)
+        for target in panel["targets"]
+    ),
+]
+each_expression = pytest.mark.parametrize("expression", [e for _, e in EXPRESSIONS], ids=[i for i, _ in EXPRESSIONS])
+each_alert = pytest.mark.parametrize("alert", ALERTS, ids=[rule["alert"] for rule in ALERTS])
+
+
+@pytest.fixture(scope="module")
+def labels() -> dict[str, set[str]]:
+    """Return the labels of each of the operator's series, by its name."""
+    registry = CollectorRegistry()
+    Metrics(registry)
+    found = {}
+    for family in registry._collector_to_names:
+        declared = set(family._labelnames)  # type: ignore[attr-defined] # what a metric without series does not tell
+        for name in registry._collector_to_names[family]:
+            found[name] = declared
+    return found
+
+
+@each_expression
+def test_an_expression_asks_for_metrics_that_there_are(expression: str, labels: dict[str, set[str]]) -> None:
+    asked = {name for name, _ in SERIES.findall(expression)}
+    assert asked
+    assert asked <= set(labels) | TRITON
+
+
+@each_expression
+def test_an_expression_selects_by_labels_that_the_metric_has(expression: str, labels: dict[str, set[str]]) -> None:
+    for name, selectors in SERIES.findall(expression):
+        selected = set(re.findall(r"(\w+)\s*(?:=~|!~|!=|=)\"", selectors))
+        assert selected <= labels.get(name, set()) | TARGET_LABELS | ({"le"} if name.endswith("_bucket") else set())
+
+
+@each_expression
+def test_an_expression_names_conditions_that_there_are(expression: str) -> None:
+    assert set(re.findall(r'type="(\w+)"', expression)) <= set(get_args(ConditionType))
+    assert set(re.findall(r'status!?="(\w+)"', expression)) <= STATUSES
+
+
+@each_alert
+def test_an_alert_says_what_is_wrong_and_what_to_do(alert: dict[str, Any]) -> None:
+    assert alert["annotations"]["summary"]
+    assert re.search(r"kubectl |helm |config\.|spec\.|code=", alert["annotations"]["description"])
+
+
+@each_alert
+def test_an_alert_waits_and_is_graded(alert: dict[str, Any]) -> None:
+    assert re.fullmatch(r"\d+[mh]", alert["for"])
+    assert alert["labels"]["severity"] in ("warning", "critical")
+
+
+@each_alert
+def test_an_alert_looks_at_this_release_alone(alert: dict[str, Any]) -> None:
+    assert all('job="OPERATOR_JOB"' in selectors for _, selectors in SERIES.findall(alert["expr"]))
+
+
+@each_alert
+def test_an_alert_shows_only_labels_that_its_expression_keeps(alert: dict[str, Any]) -> None:
+    shown = set(re.findall(r"\$labels\.(\w+)", json.dumps(alert["annotations"])))
+    kept = {
+        label.strip() for group in re.findall(r"(?:by|on) \(([^)]*)\)", alert["expr"]) for label in group.split(",")
+    }
+    assert shown <= kept
+
+
+@pytest.mark.parametrize("name", sorted(DASHBOARDS))
+def test_every_panel_of_a_dashboard_says_what_it_shows(name: str) -> None:
+    assert not [panel["title"] for panel in panels(DASHBOARDS[name]) if not panel.get("description")]
+
+
+@pytest.mark.parametrize("name", sorted(DASHBOARDS))
+def test_no_two_panels_of_a_dashboard_overlap(name: str) -> None:
+    taken: set[tuple[int, int]] = set()
+    for panel in DASHBOARDS[name]["panels"]:
+        place = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert not taken & cells
+        assert place["x"] + place["w"] <= 24
+        taken |= cells
+
+
+def test_there_is_a_dashboard_for_operators_and_one_for_owners_of_models() -> None:
+    assert {dashboard["uid"] for dashboard in DASHBOARDS.values()} == {"specdec-operator", "specdec-models"}
