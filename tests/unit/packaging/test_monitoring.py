@@ -86,7 +86,7 @@ def test_an_expression_names_conditions_that_there_are(expression: str) -> None:
 @each_alert
 def test_an_alert_says_what_is_wrong_and_what_to_do(alert: dict[str, Any]) -> None:
     assert alert["annotations"]["summary"]
-    assert re.search(r"kubectl |helm |config\.|spec\.|code=", alert["annotations"]["description"])
+    assert re.search(r"kubectl |helm |config\.|spec\.", alert["annotations"]["description"])
 
 
 @each_alert

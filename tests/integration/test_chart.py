@@ -1,0 +1,274 @@
+"""What the chart and the manifests render, held against a real API server; and which values Helm refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from specdec_operator.api.configuration import OperatorConfiguration
+from specdec_operator.cluster.rights import WATCHED, rules
+from specdec_operator.runtimes.table import load_table
+from testbed.cluster.errors import CommandError
+from testbed.cluster.helm import Helm, built_helm
+from testbed.operator import manifests
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from testbed.cluster import Cluster, Progress
+
+# The first use of Helm builds it.
+pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(1800)]
+
+JsonObject = dict[str, Any]
+
+CHART = manifests.CHART
+MANIFESTS = manifests.ROOT / "manifests"
+NAMESPACE = "specdec-system"
+TEAMS = ("chart-team-a", "chart-team-b")
+PROMETHEUS_OPERATOR = "monitoring.coreos.com/v1"
+ROW = {"name": "26.04-fixed", "like": "26.04", "image": "registry.example.com/triton:26.04", "source": "ours"}
+TOLERATION = {"key": "dedicated", "operator": "Exists"}
+
+MATRIX: dict[str, JsonObject] = {
+    "the defaults": {},
+    "two replicas": {"replicas": 2, "topologySpreadConstraints": [], "podDisruptionBudget": {"enabled": False}},
+    "listed namespaces": {"namespaces": list(TEAMS)},
+    "a network policy": {"networkPolicy": {"enabled": True}},
+    "a network policy with readers": {
+        "networkPolicy": {"enabled": True, "apiServerPorts": [6443], "metricsFrom": [{"namespaceSelector": {}}]}
+    },
+    "dashboards": {"monitoring": {"dashboards": {"enabled": True, "annotations": {"folder": "Inference"}}}},
+    "an image by digest from a private registry": {
+        "image": {"repository": "registry.example.com:5000/team/specdec", "digest": f"sha256:{'0' * 64}"},
+        "imagePullSecrets": [{"name": "registry"}],
+    },
+    "a place of its own": {
+        "nodeSelector": {"kubernetes.io/os": "linux"},
+        "tolerations": [TOLERATION],
+        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": []}},
+        "priorityClassName": "system-cluster-critical",
+        "podLabels": {"team": "inference"},
+        "podAnnotations": {"example.com/note": "one"},
+    },
+    "settings of the operator": {
+        "config": {
+            "storage": {"claim": {"size": "500Gi", "accessModes": ["ReadWriteMany"]}},
+            "gpuProduct": "NVIDIA-H100-80GB-HBM3",
+            "defaultReleases": {"LLMAPI": "26.02"},
+            "releases": [ROW],
+            "workers": 16,
+        }
+    },
+    "names and an account of others": {
+        "fullnameOverride": "speculation",
+        "serviceAccount": {"create": False, "name": "default"},
+        "rbac": {"create": False},
+    },
+    "ids of the platform": {"podSecurityContext": {"runAsUser": None, "runAsGroup": None}, "verbose": True},
+    "no CRDs": {"crds": {"install": False}},
+    "CRDs that go with it": {"crds": {"keep": False}},
+}
+PROMETHEUS: JsonObject = {
+    "monitoring": {
+        "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+        "podMonitor": {"enabled": True},
+        "prometheusRule": {"enabled": True},
+    }
+}
+WRONG: dict[str, tuple[str, str]] = {
+    "text for a number": ("replicas=two", "/replicas"),
+    "a misspelt value": ("replica=2", "'replica' not allowed"),
+    "a misspelt value inside": ("image.tga=1", "'tga' not allowed"),
+    "a policy that there is not": ("image.pullPolicy=Sometimes", "/image/pullPolicy"),
+    "a namespace in capitals": ("namespaces={Team}", "/namespaces/0"),
+    "a namespace listed twice": ("namespaces={a,a}", "/namespaces"),
+    "too few workers": ("config.workers=0", "/config/workers"),
+    "a size that is no quantity": ("config.storage.claim.size=lots", "/config/storage/claim/size"),
+    "a claim without a size": ("config.storage.claim.claimName=a", "/config/storage/claim"),
+    "a setting that the chart makes": ("config.instance=a/b", "'instance' not allowed"),
+    "a row without a name": ("config.releases[0].like=26\\.04", "/config/releases/0"),
+    "a method that there is not": ("config.releases[0].VLLM.methods={Egale}", "/config/releases/0/VLLM/methods/0"),
+}
+
+
+@pytest.fixture(scope="module")
+def helm(progress: Progress) -> Iterator[Helm]:
+    with built_helm(progress) as built:
+        yield built
+
+
+@pytest.fixture(scope="module")
+def prepared(cluster: Cluster) -> Cluster:
+    """A cluster with the namespaces that the chart's objects lie in."""
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    for name in (NAMESPACE, *TEAMS, manifests.WATCHED):
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+        cluster.kubectl("apply", "--server-side", "--filename=-", stdin=json.dumps(namespace))
+    return cluster
+
+
+def render(helm: Helm, values: JsonObject, directory: Path) -> list[JsonObject]:
+    """Render the chart with a file of values; the test's pod is among the objects."""
+    file = directory / "values.yaml"
+    file.write_text(yaml.safe_dump(values))
+    text = helm.run("template", "specdec-operator", str(CHART), f"--namespace={NAMESPACE}", f"--values={file}")
+    return [document for document in yaml.safe_load_all(text) if document]
+
+
+def try_out(cluster: Cluster, documents: Sequence[JsonObject]) -> str:
+    """Have the API server judge objects as if they were applied; unknown and repeated fields are errors."""
+    return cluster.kubectl(
+        *("apply", "--server-side", "--dry-run=server", "--validate=strict", "--force-conflicts", "--filename=-"),
+        stdin=yaml.safe_dump_all(documents),
+    )
+
+
+def only(documents: Sequence[JsonObject], kind: str) -> JsonObject:
+    (found,) = (document for document in documents if document["kind"] == kind)
+    return found
+
+
+def test_helm_finds_nothing_to_complain_about(helm: Helm) -> None:
+    assert "0 chart(s) failed" in helm.run("lint", "--strict", str(CHART))
+
+
+@pytest.mark.parametrize("values", MATRIX.values(), ids=MATRIX)
+def test_the_api_server_takes_every_object(helm: Helm, prepared: Cluster, tmp_path: Path, values: JsonObject) -> None:
+    documents = render(helm, values, tmp_path)
+    assert len(try_out(prepared, documents).splitlines()) == len(documents)
+
+
+@pytest.mark.parametrize("values", MATRIX.values(), ids=MATRIX)
+def test_the_pods_pass_the_restricted_standard(
+    helm: Helm, prepared: Cluster, tmp_path: Path, values: JsonObject
+) -> None:
+    template = only(render(helm, values, tmp_path), "Deployment")["spec"]["template"]
+    # The account may be one that the chart makes; admission would miss it before it looks at the rest.
+    spec = {**template["spec"], "serviceAccountName": "default"}
+    metadata = {**template["metadata"], "name": "tried", "namespace": NAMESPACE}
+    try_out(prepared, [{"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}])
+
+
+@pytest.mark.parametrize("values", MATRIX.values(), ids=MATRIX)
+def test_the_operator_reads_the_configuration_that_it_is_given(helm: Helm, tmp_path: Path, values: JsonObject) -> None:
+    documents = [d for d in render(helm, values, tmp_path) if "configuration.yaml" in d.get("data", {})]
+    configuration = OperatorConfiguration.model_validate(yaml.safe_load(documents[0]["data"]["configuration.yaml"]))
+    assert configuration.namespaces == values.get("namespaces", [])
+    rows = {row["name"] for row in configuration.releases}
+    assert rows <= {release.name for release in load_table(configuration.releases).releases}
+
+
+def test_with_listed_namespaces_nothing_is_cluster_wide_but_the_crds(helm: Helm, tmp_path: Path) -> None:
+    documents = render(helm, {"namespaces": list(TEAMS)}, tmp_path)
+    unplaced = {document["kind"] for document in documents if "namespace" not in document["metadata"]}
+    assert unplaced == {"CustomResourceDefinition"}
+
+
+def test_each_listed_namespace_has_the_rights_that_the_code_needs(helm: Helm, tmp_path: Path) -> None:
+    documents = render(helm, {"namespaces": list(TEAMS)}, tmp_path)
+    roles = {d["metadata"]["namespace"]: d["rules"] for d in documents if d["kind"] == "Role"}
+    assert [roles[team] for team in TEAMS] == [rules(WATCHED)] * 2
+
+
+def test_the_cluster_role_has_the_rights_that_the_code_needs(helm: Helm, tmp_path: Path) -> None:
+    assert only(render(helm, {}, tmp_path), "ClusterRole")["rules"] == rules(WATCHED)
+
+
+def test_crds_are_kept_at_an_uninstall_unless_that_is_switched_off(helm: Helm, tmp_path: Path) -> None:
+    def policies(values: JsonObject) -> set[str]:
+        crds = [d for d in render(helm, values, tmp_path) if d["kind"] == "CustomResourceDefinition"]
+        return {crd["metadata"].get("annotations", {}).get("helm.sh/resource-policy", "") for crd in crds}
+
+    assert policies({}) == {"keep"}
+    assert policies({"crds": {"keep": False}}) == {""}
+
+
+def test_a_changed_setting_starts_new_pods(helm: Helm, tmp_path: Path) -> None:
+    def annotations(values: JsonObject) -> JsonObject:
+        template: JsonObject = only(render(helm, values, tmp_path), "Deployment")["spec"]["template"]["metadata"]
+        return template
+
+    assert annotations({}) == annotations({})
+    assert annotations({}) != annotations({"config": {"workers": 2}})
+
+
+def test_the_objects_of_the_prometheus_operator_are_rendered_on_request(helm: Helm, tmp_path: Path) -> None:
+    documents = render(helm, PROMETHEUS, tmp_path)
+    kinds = {document["kind"] for document in documents if document["apiVersion"] == PROMETHEUS_OPERATOR}
+    assert kinds == {"ServiceMonitor", "PodMonitor", "PrometheusRule"}
+
+
+def test_the_service_monitor_selects_the_service_of_the_metrics(helm: Helm, tmp_path: Path) -> None:
+    documents = render(helm, PROMETHEUS, tmp_path)
+    service, monitor = only(documents, "Service"), only(documents, "ServiceMonitor")
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    assert monitor["spec"]["endpoints"][0]["port"] in {port["name"] for port in service["spec"]["ports"]}
+
+
+def test_alerts_look_at_the_job_of_the_releases_own_service(helm: Helm, tmp_path: Path) -> None:
+    documents = render(helm, PROMETHEUS | {"fullnameOverride": "speculation"}, tmp_path)
+    text = json.dumps(only(documents, "PrometheusRule"))
+    assert only(documents, "Service")["metadata"]["name"] == "speculation-metrics"
+    assert 'job=\\"speculation-metrics\\"' in text
+    assert "OPERATOR_JOB" not in text
+
+
+@pytest.mark.parametrize(("value", "said"), WRONG.values(), ids=WRONG)
+def test_a_wrong_value_is_refused_by_its_name(helm: Helm, value: str, said: str) -> None:
+    with pytest.raises(CommandError) as refused:
+        helm.run("template", "specdec-operator", str(CHART), f"--set={value}")
+    assert said in str(refused.value)
+
+
+def test_the_manifests_are_what_the_chart_renders(helm: Helm) -> None:
+    written = {str(path.relative_to(MANIFESTS)): path.read_text() for path in MANIFESTS.rglob("*.yaml")}
+    assert written == manifests.generated(helm)
+
+
+def test_the_api_server_takes_the_one_file(prepared: Cluster) -> None:
+    documents = list(yaml.safe_load_all((MANIFESTS / "install.yaml").read_text()))
+    assert len(try_out(prepared, documents).splitlines()) == len(documents)
+
+
+@pytest.mark.parametrize("overlay", ["cluster-wide", "namespaced"])
+def test_the_api_server_takes_what_kustomize_builds(prepared: Cluster, overlay: str) -> None:
+    text = prepared.kubectl("kustomize", str(MANIFESTS / overlay))
+    documents = list(yaml.safe_load_all(text))
+    assert len(try_out(prepared, documents).splitlines()) == len(documents)
+
+
+def test_the_overlay_for_all_namespaces_holds_what_the_one_file_holds(prepared: Cluster) -> None:
+    def named(text: str) -> set[tuple[str, str]]:
+        documents = yaml.safe_load_all(text)
+        # The name of the configuration ends with a hash of its content.
+        return {
+            (d["kind"], "" if d["kind"] == "ConfigMap" else d["metadata"]["name"]) for d in documents if d is not None
+        }
+
+    built = prepared.kubectl("kustomize", str(MANIFESTS / "cluster-wide"))
+    assert named(built) == named((MANIFESTS / "install.yaml").read_text())
+
+
+def test_the_overlay_for_listed_namespaces_binds_cluster_wide_nothing_but_the_crds(prepared: Cluster) -> None:
+    documents = list(yaml.safe_load_all(prepared.kubectl("kustomize", str(MANIFESTS / "namespaced"))))
+    unplaced = {document["kind"] for document in documents if "namespace" not in document["metadata"]}
+    assert unplaced == {"CustomResourceDefinition", "Namespace"}
+
+
+def test_another_namespace_for_the_operator_moves_its_account_and_its_lease(prepared: Cluster, tmp_path: Path) -> None:
+    base = tmp_path / "kustomization.yaml"
+    cluster_wide = (
+        Path("..") / Path(*[".."] * (len(tmp_path.parts) - 2)) / (MANIFESTS / "cluster-wide").relative_to("/")
+    )
+    base.write_text(yaml.safe_dump({"namespace": "ops", "resources": [str(cluster_wide)]}))
+    documents = list(yaml.safe_load_all(prepared.kubectl("kustomize", str(tmp_path))))
+    subjects = [s["namespace"] for d in documents for s in d.get("subjects", [])]
+    assert set(subjects) == {"ops"}
+    assert only(documents, "Deployment")["metadata"]["namespace"] == "ops"
+    arguments = only(documents, "Deployment")["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert "--instance=$(POD_NAMESPACE)/specdec-operator" in arguments
