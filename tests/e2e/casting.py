@@ -189,6 +189,8 @@ def _filler(place: Place, program: str) -> Json:
             {"name": "HF_HOME", "value": "/tmp/huggingface"},  # noqa: S108 - inside the pod
         ],
         "volumeMounts": [{"name": "models", "mountPath": "/models"}],
+        # Without a request it would get next to nothing beside the pods that come up with it.
+        "resources": {"requests": {"cpu": "100m"}},
     }
     volume = {"name": "models", "persistentVolumeClaim": {"claimName": "models"}}
     spec = {"containers": [container], "volumes": [volume], "restartPolicy": "Never", "securityContext": USER}

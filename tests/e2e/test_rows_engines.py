@@ -11,7 +11,13 @@ import pytest
 
 from testbed.demo.models import condition
 from testbed.played_releases import release_name
-from tests.e2e.answers import PROMPT, answer_of_the_target_alone, counted_answer, until_row_ready
+from tests.e2e.answers import (
+    PROMPT,
+    READY_SECONDS,
+    answer_of_the_target_alone,
+    counted_answer,
+    until_row_ready,
+)
 from tests.e2e.rows import DRAFT_TOKENS, ENGINE_ROWS, POD, PREBUILT
 
 if TYPE_CHECKING:
@@ -21,7 +27,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.realnode,
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(1200),
     pytest.mark.skipif(os.geteuid() != 0, reason="real pods need a real node, which needs root"),
 ]
 
@@ -65,7 +71,7 @@ PLACEMENTS: dict[str, tuple[int, dict[str, list[int]], int, str]] = {
 def prebuilt(places: Mapping[str, Place]) -> None:
     """Apply the row whose engine somebody else built, once it is built."""
     place = places["test_rows_engines"]
-    place.kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/filler", "--timeout=240s")
+    place.kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/filler", f"--timeout={READY_SECONDS:g}s")
     place.apply_model("prebuilt", {"pod": POD, **PREBUILT})
 
 
