@@ -25,7 +25,7 @@ from specdec_operator.reconcile.preparation import Preparation
 from specdec_operator.reconcile.proving import Proving
 from specdec_operator.reconcile.queue import Key, Result
 from specdec_operator.reconcile.refused_write import refusals_halt
-from specdec_operator.reconcile.rollout import Rollout, Serving
+from specdec_operator.reconcile.rollout import Rollout
 from specdec_operator.reconcile.unreadable import refuse_unreadable
 from specdec_operator.reconcile.usage import Usage
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.status import Condition
     from specdec_operator.cluster.api import JsonObject
     from specdec_operator.reconcile.context import Context
+    from specdec_operator.reconcile.observation import Serving
     from specdec_operator.resources.serving import Revision
 
 _LOOK_AGAIN_SECONDS = 15.0

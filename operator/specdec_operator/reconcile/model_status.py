@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from specdec_operator.reconcile.acceptance import Verdict
     from specdec_operator.reconcile.conditions import Conditions
     from specdec_operator.reconcile.halt import Halt
+    from specdec_operator.reconcile.observation import Serving
     from specdec_operator.reconcile.preparation import Preparation, Prepared
-    from specdec_operator.reconcile.rollout import Serving
     from specdec_operator.reconcile.usage import Usage
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from specdec_operator.cluster.api import JsonObject
     from specdec_operator.reconcile.conditions import Conditions
     from specdec_operator.reconcile.context import Context
-    from specdec_operator.reconcile.rollout import Serving
+    from specdec_operator.reconcile.observation import Serving
     from specdec_operator.runtimes.serving import RequestTensor, ServingFiles
 
 _AGAIN_SECONDS = 30.0

@@ -6,7 +6,6 @@ one, the pods go: they would hold GPUs for nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -17,15 +16,13 @@ from specdec_operator.cluster.resources import (
     CONFIG_MAPS,
     CONTROLLER_REVISIONS,
     DEPLOYMENTS,
-    EVENTS,
-    PODS,
-    REPLICA_SETS,
     SERVICES,
 )
-from specdec_operator.reconcile.diagnosis import Diagnosis, diagnose_events, diagnose_pod
+from specdec_operator.reconcile.diagnosis import Diagnosis
 from specdec_operator.reconcile.halt import Halt
 from specdec_operator.reconcile.lost_content import KINDS as LOST_KINDS
-from specdec_operator.resources.labels import MODEL, REVISION, serving_name
+from specdec_operator.reconcile.observation import Observer, revision_of
+from specdec_operator.resources.labels import MODEL, serving_name
 from specdec_operator.resources.serving import Revision, controller_revision, revision_files, stored_revision
 from specdec_operator.resources.workload import deployment, service
 from specdec_operator.triton.proof import Outcome
@@ -36,37 +33,12 @@ if TYPE_CHECKING:
     from specdec_operator.cluster.api import JsonObject
     from specdec_operator.cluster.resources import ResourceType
     from specdec_operator.reconcile.context import Context
+    from specdec_operator.reconcile.observation import Serving
 
 KEPT_REVISIONS = 5
 _WRONG_PROOFS = frozenset({Outcome.NOT_READY, Outcome.STALE_REVISION, Outcome.WRONG_ANSWER})
 _LOOK_AGAIN_SECONDS = 60.0
 _GARBAGE_SECONDS = 2.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Serving:
-    """The serving side as it is.
-
-    Attributes:
-        revision: The revision that the Deployment's template is of.
-        wanted: Pods asked for.
-        replicas: Pods that exist.
-        ready: Pods that answer their readiness probe, of any revision.
-        updated_ready: Whether all wanted pods are of this revision and ready, and no other is left.
-        pods: The serving pods.
-        trouble: Why pods are not ready.
-        deadline_exceeded: Whether the Deployment gave up waiting.
-    """
-
-    revision: str
-    wanted: int
-    replicas: int
-    ready: int
-    updated_ready: bool
-    pods: tuple[JsonObject, ...]
-    service: JsonObject
-    trouble: Diagnosis | None
-    deadline_exceeded: bool
 
 
 class Rollout:
@@ -75,6 +47,7 @@ class Rollout:
     def __init__(self, context: Context, model: SpeculativeModel) -> None:
         self._context = context
         self._model = model
+        self._observer = Observer(context.api, model.metadata)
 
     async def stored(self, name: str) -> Revision | None:
         """A revision as it was first rendered."""
@@ -107,14 +80,14 @@ class Rollout:
             body["spec"]["replicas"] = 0
         live_service = await self._apply(SERVICES, service(self._model, templates=self._context.templates))
         live = await self._apply(DEPLOYMENTS, body)
-        return await self._observe(live, live_service)
+        return await self._observer.observe(live, live_service)
 
     async def running(self) -> Revision | None:
         """The revision that the Deployment runs; None if there is no Deployment, or the revision is not stored."""
         live = await self._get(DEPLOYMENTS, serving_name(self._model.metadata.name))
         if live is None or not self._is_mine(live):
             return None
-        return await self.stored(live["spec"]["template"]["metadata"]["labels"].get(REVISION, ""))
+        return await self.stored(revision_of(live["spec"]["template"]))
 
     async def observed(self) -> Serving | None:
         """The serving side as it is, with nothing written; None if there is none."""
@@ -122,7 +95,7 @@ class Rollout:
         if live is None or not self._is_mine(live):
             return None
         live_service = await self._get(SERVICES, serving_name(self._model.metadata.name))
-        return await self._observe(live, live_service or {})
+        return await self._observer.observe(live, live_service or {})
 
     async def prune(self, *, keep: set[str]) -> None:
         """Remove revisions that are long past."""
@@ -174,59 +147,9 @@ class Rollout:
     def _had_its_time(self, serving: Serving) -> bool:
         """Whether a pod has been on its node, and not ready, for longer than it may take to start."""
         latest = self._context.now() - timedelta(minutes=self._model.spec.update.startup_minutes)
-        mine = [pod for pod in serving.pods if _revision_of(pod) == serving.revision]
-        starting = [pod for pod in mine if not _is_leaving(pod) and not _since(pod, "Ready")]
+        starting = [pod for pod in serving.own_pods if not _since(pod, "Ready")]
         placed = [_since(pod, "PodScheduled") for pod in starting]
         return any(moment is not None and moment < latest for moment in placed)
-
-    async def _observe(self, live: JsonObject, live_service: JsonObject) -> Serving:
-        revision = live["spec"]["template"]["metadata"]["labels"].get(REVISION, "")
-        status = live.get("status", {})
-        pods = await self._context.api.list(
-            PODS,
-            namespace=self._model.metadata.namespace,
-            label_selector=",".join(f"{k}={v}" for k, v in live["spec"]["selector"]["matchLabels"].items()),
-        )
-        wanted = live["spec"].get("replicas", 1)
-        current = status.get("observedGeneration", 0) >= live["metadata"]["generation"]
-        counts = {status.get(count, 0) for count in ("replicas", "updatedReplicas", "readyReplicas")}
-        updated = current and bool(wanted) and counts == {wanted}
-        mine = [pod for pod in pods if _revision_of(pod) == revision]
-        return Serving(
-            revision=revision,
-            wanted=wanted,
-            replicas=status.get("replicas", 0),
-            ready=status.get("readyReplicas", 0),
-            updated_ready=updated,
-            pods=tuple(pods),
-            service=live_service,
-            trouble=None if updated or not wanted else await self._trouble(live, mine),
-            deadline_exceeded=current and _deadline_exceeded(status),
-        )
-
-    async def _trouble(self, live: JsonObject, all_pods: list[JsonObject]) -> Diagnosis | None:
-        pods = [pod for pod in all_pods if not _is_leaving(pod)]
-        for pod in pods:
-            if found := diagnose_pod(pod):
-                return found
-        if pods:
-            waiting = [pod for pod in pods if pod.get("status", {}).get("phase") == "Pending"]
-            events = [event for pod in waiting for event in await self._events(pod["metadata"]["uid"])]
-            return diagnose_events(events, about="pod")
-        replica_sets = await self._context.api.list(
-            REPLICA_SETS,
-            namespace=self._model.metadata.namespace,
-            label_selector=f"{MODEL}={self._model.metadata.name}",
-        )
-        uid = live["metadata"]["uid"]
-        owned = [r for r in replica_sets if any(o["uid"] == uid for o in r["metadata"].get("ownerReferences", []))]
-        events = [event for replica_set in owned for event in await self._events(replica_set["metadata"]["uid"])]
-        return diagnose_events(events, about="Deployment")
-
-    async def _events(self, uid: str) -> list[JsonObject]:
-        return await self._context.api.list(
-            EVENTS, namespace=self._model.metadata.namespace, field_selector=f"regarding.uid={uid}"
-        )
 
     async def _revisions(self) -> list[JsonObject]:
         found = await self._context.api.list(
@@ -278,25 +201,9 @@ class Rollout:
         return Halt("Accepted", "NameConflict", message, terminal=True, requeue_after=_LOOK_AGAIN_SECONDS)
 
 
-def _revision_of(pod: JsonObject) -> str:
-    return str(pod["metadata"].get("labels", {}).get(REVISION, ""))
-
-
 def _since(pod: JsonObject, condition: str) -> datetime | None:
     """Since when a pod's condition has been True; None if it is not."""
     for found in pod.get("status", {}).get("conditions") or []:
         if found["type"] == condition and found["status"] == "True":
             return datetime.fromisoformat(found["lastTransitionTime"])
     return None
-
-
-def _is_leaving(pod: JsonObject) -> bool:
-    """Whether another pod takes a pod's place: it is being deleted, or was evicted."""
-    return "deletionTimestamp" in pod["metadata"] or pod.get("status", {}).get("phase") == "Failed"
-
-
-def _deadline_exceeded(status: JsonObject) -> bool:
-    return any(
-        condition.get("type") == "Progressing" and condition.get("reason") == "ProgressDeadlineExceeded"
-        for condition in status.get("conditions", [])
-    )

@@ -11,7 +11,7 @@ from specdec_operator.reconcile.conditions import Conditions
 from specdec_operator.reconcile.diagnosis import Diagnosis
 from specdec_operator.reconcile.halt import Halt
 from specdec_operator.reconcile.model_status import Findings, set_available, set_ready, written
-from specdec_operator.reconcile.rollout import Serving
+from specdec_operator.reconcile.observation import Serving
 
 if TYPE_CHECKING:
     from specdec_operator.reconcile.preparation import Preparation

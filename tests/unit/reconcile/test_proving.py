@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from specdec_operator.reconcile.observation import Serving
 from specdec_operator.reconcile.proving import pods_key
-from specdec_operator.reconcile.rollout import Serving
 
 
 def pod(uid: str, *, ready: str = "True", revision: str = "m-1", **metadata: Any) -> dict[str, Any]:
