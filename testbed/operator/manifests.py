@@ -7,14 +7,13 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import yaml
 
-from specdec_operator.api.generate import differences
+from specdec_operator.api.generated_files import generator_parser, write_or_check
 from testbed.cluster.errors import TestbedError
 from testbed.cluster.helm import built_helm
 from testbed.cluster.progress import TerminalProgress
@@ -183,8 +182,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         1 if `--check` finds a difference, or Helm fails, else 0.
     """
-    parser = argparse.ArgumentParser(prog="python -m testbed.operator.manifests", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if a file is not current")
+    parser = generator_parser("testbed.operator.manifests", __doc__)
     parser.add_argument("--output", type=Path, default=Path("manifests"), help="where the manifests go")
     arguments = parser.parse_args(argv)
     try:
@@ -193,15 +191,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except TestbedError as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    if not arguments.check:
-        for path, text in files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        return 0
-    found = differences(files)
-    if found:
-        sys.stderr.write(f"{found}\nnot current: run `make generate`\n")
-    return 1 if found else 0
+    return write_or_check(files, check=arguments.check)
 
 
 if __name__ == "__main__":

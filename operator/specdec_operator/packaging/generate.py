@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from pathlib import Path
@@ -15,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 import yaml
 
-from specdec_operator.api.generate import crd_text, differences
+from specdec_operator.api.generate import crd_text
+from specdec_operator.api.generated_files import generator_parser, write_or_check
 from specdec_operator.api.v1alpha1 import GROUP
 from specdec_operator.api.v1alpha1.kinds import KINDS
 from specdec_operator.cluster.rights import WATCHED, own, rules
@@ -72,20 +72,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         1 if `--check` finds a difference, else 0.
     """
-    parser = argparse.ArgumentParser(prog="python -m specdec_operator.packaging.generate", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if a file is not current")
+    parser = generator_parser("specdec_operator.packaging.generate", __doc__)
     parser.add_argument("--chart", type=Path, default=Path("charts/specdec-operator"), help="the chart's folder")
     arguments = parser.parse_args(argv)
-    files = generated(arguments.chart)
-    if not arguments.check:
-        for path, text in files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        return 0
-    found = differences(files)
-    if found:
-        sys.stderr.write(f"{found}\nnot current: run `make generate`\n")
-    return 1 if found else 0
+    return write_or_check(generated(arguments.chart), check=arguments.check)
 
 
 if __name__ == "__main__":

@@ -7,12 +7,11 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from specdec_operator.api.generate import differences
+from specdec_operator.api.generated_files import generator_parser, write_or_check
 from specdec_operator.runtimes.capabilities import page
 from specdec_operator.runtimes.table import load_table
 
@@ -26,19 +25,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         1 if `--check` finds a difference, else 0.
     """
-    parser = argparse.ArgumentParser(prog="python -m specdec_operator.runtimes.generate", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if the file is not current")
+    parser = generator_parser("specdec_operator.runtimes.generate", __doc__)
     parser.add_argument("--output", type=Path, default=Path("docs/capabilities.md"), help="where the page goes")
     arguments = parser.parse_args(argv)
-    text = page(load_table())
-    if not arguments.check:
-        arguments.output.parent.mkdir(parents=True, exist_ok=True)
-        arguments.output.write_text(text, encoding="utf-8")
-        return 0
-    found = differences({arguments.output: text})
-    if found:
-        sys.stderr.write(f"{found}\nnot current: run `make generate`\n")
-    return 1 if found else 0
+    return write_or_check({arguments.output: page(load_table())}, check=arguments.check)
 
 
 if __name__ == "__main__":
