@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from specdec_operator.cluster.http import HttpKubernetesApi
 from specdec_operator.cluster.kubeconfig import kubeconfig_credentials
 from specdec_operator.cluster.login import open_session
-from specdec_operator.cluster.owners import owner_reference
+from specdec_operator.cluster.owners import live_owner_reference
 from specdec_operator.cluster.resources import CONFIG_MAPS, ResourceType
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Workplace:
         metadata = {
             "namespace": self.namespace,
             "name": name,
-            "ownerReferences": [owner_reference(self.owner, controller=True)],
+            "ownerReferences": [live_owner_reference(self.owner, controller=True)],
         }
         return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, **rest}
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from specdec_operator.cluster.resources import ResourceType
 
 
-def owner_reference(owner: JsonObject, *, controller: bool) -> JsonObject:
+def live_owner_reference(owner: JsonObject, *, controller: bool) -> JsonObject:
     """Return the reference to an owner.
 
     Args:
@@ -44,7 +44,7 @@ async def add_owner(api: KubernetesApi, resource: ResourceType, live: JsonObject
     references = _references(live)
     if any(reference["uid"] == owner["metadata"]["uid"] for reference in references):
         return live
-    return await _write(api, resource, live, references=[*references, owner_reference(owner, controller=False)])
+    return await _write(api, resource, live, references=[*references, live_owner_reference(owner, controller=False)])
 
 
 async def remove_owner(api: KubernetesApi, resource: ResourceType, live: JsonObject, *, owner_uid: str) -> JsonObject:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from specdec_operator.cluster.owners import add_owner, owner_reference, remove_owner
+from specdec_operator.cluster.owners import add_owner, live_owner_reference, remove_owner
 from specdec_operator.cluster.resources import MODEL_ARTIFACTS
 
 Json = dict[str, Any]
@@ -17,7 +17,7 @@ def model(uid: str) -> Json:
 
 
 def artifact(*uids: str) -> Json:
-    references = [owner_reference(model(uid), controller=False) for uid in uids]
+    references = [live_owner_reference(model(uid), controller=False) for uid in uids]
     return {"metadata": {"namespace": "a", "name": "b", "resourceVersion": "7", "ownerReferences": references}}
 
 
@@ -64,5 +64,5 @@ async def test_a_change_of_owners_rests_on_the_version_that_was_read() -> None:
 
 
 def test_a_controllers_reference_blocks_its_deletion() -> None:
-    reference = owner_reference(model("x"), controller=True)
+    reference = live_owner_reference(model("x"), controller=True)
     assert (reference["controller"], reference["blockOwnerDeletion"]) == (True, True)
