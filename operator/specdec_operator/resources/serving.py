@@ -1,36 +1,18 @@
-"""The serving side of a model: pod template, ConfigMap and the ControllerRevision that keeps both."""
+"""The serving side of a model: what its pods read, and the ControllerRevision that keeps it with their template."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from specdec_operator.planning import quantities
-from specdec_operator.planning.acquire import placed_pod
 from specdec_operator.planning.keys import short
 from specdec_operator.planning.plan import revision_key
 from specdec_operator.pod.inputs import CanaryInput, LaunchInput, LivenessInput
-from specdec_operator.pod.sources import PROGRAM_DIRECTORY
-from specdec_operator.resources.labels import REVISION, claim_label, model_labels, owner_reference
-from specdec_operator.resources.programs import (
-    config_map,
-    config_map_name,
-    plain_environment,
-    program_arguments,
-    program_data,
-    program_volume,
-)
-from specdec_operator.resources.scheduling import (
-    GPU_CLAIM,
-    container_security,
-    gpu_claims,
-    pod_security,
-    scheduling,
-    together,
-)
-from specdec_operator.resources.volumes import mounted
-from specdec_operator.runtimes.environment import SCRATCH, scratch_environment, server_environment, without_gpu
-from specdec_operator.runtimes.serving import EXIT_TIMEOUT_SECONDS, HTTP_PORT, REPOSITORY
+from specdec_operator.resources.labels import model_labels, owner_reference
+from specdec_operator.resources.pod_template import pod_template
+from specdec_operator.resources.programs import config_map, config_map_name, program_data
+from specdec_operator.runtimes.environment import SCRATCH
+from specdec_operator.runtimes.serving import HTTP_PORT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,10 +21,8 @@ if TYPE_CHECKING:
     from specdec_operator.planning.plan import ServingPlan
     from specdec_operator.resources.template import JsonObject, Templates
 
-_STARTUP_PERIOD_SECONDS = 5
 _CANARY_TIMEOUT_SECONDS = 45
 _STUCK_SECONDS = 300
-_RANK_EXIT_SECONDS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +57,7 @@ def render_revision(
     key = revision_key(model.spec, plan, assembly_digest=assembly_digest, restart=restart)
     name = f"{model.metadata.name}-{short(key)}"
     data = program_data(_inputs(plan, revision=name, assembly_digest=assembly_digest))
-    template = _pod_template(model, plan, revision=name, data=data, templates=templates)
+    template = pod_template(model, plan, revision=name, data=data, templates=templates)
     return Revision(name=name, template=template, data=data)
 
 
@@ -145,86 +125,4 @@ def _inputs(plan: ServingPlan, *, revision: str, assembly_digest: str) -> dict[s
             state_file=f"{SCRATCH}/liveness",
             takes_at_once=files.takes_at_once,
         ).to_json(),
-    }
-
-
-def _pod_template(
-    model: SpeculativeModel, plan: ServingPlan, *, revision: str, data: Mapping[str, str], templates: Templates
-) -> JsonObject:
-    spec = model.spec
-    pod = placed_pod(spec, plan.resolution)
-    beside = [claim_label(claim) for claim in plan.single_node_claims]
-    gpu = spec.placement.gpu
-    gpus = {gpu.extended_resource: str(plan.resolution.placement.gpus)} if gpu.extended_resource else {}
-    common = [{"name": "program", "mountPath": PROGRAM_DIRECTORY, "readOnly": True}, _mount("scratch", SCRATCH)]
-    repository = _mount("repository", REPOSITORY)
-    models = mounted([(mount.source, mount.directory) for mount in plan.mounts], prefix="models")
-    environment = {**{e.name: e.value for e in spec.pod.environment}, **server_environment()}
-    return templates.fill(
-        "pod.yaml.j2",
-        labels={
-            **spec.pod.labels,
-            **model_labels(model.metadata.name, "server"),
-            REVISION: revision,
-            **dict.fromkeys(beside, "true"),
-        },
-        annotations=spec.pod.annotations,
-        # Ranks leave one after the other.
-        grace_seconds=2 * EXIT_TIMEOUT_SECONDS + _RANK_EXIT_SECONDS * plan.resolution.placement.world_size,
-        scheduling={**together(scheduling(pod), beside), **gpu_claims(gpu.resource_claim_template)},
-        pod_security=pod_security(pod),
-        container_security=container_security(),
-        image=plan.resolution.image.reference,
-        pull_policy=plan.resolution.image.pull_policy,
-        arguments={
-            "check": program_arguments("check"),
-            "assemble": program_arguments("assemble"),
-            "server": program_arguments("launch"),
-        },
-        environment={
-            "check": plain_environment(scratch_environment()),
-            "assemble": plain_environment({**scratch_environment(), **without_gpu()}),
-            "server": plain_environment(environment),
-        },
-        resources=_resources(plan, gpus, claimed=gpu.resource_claim_template is not None),
-        probes={"startup": program_arguments("canary"), "liveness": program_arguments("liveness")},
-        startup_failures=spec.update.startup_minutes * 60 // _STARTUP_PERIOD_SECONDS,
-        ready_path=f"/v2/models/{plan.files.endpoint_model}/ready",
-        open_ai_port=plan.files.open_ai_port,
-        mounts={
-            "check": [*common, *models.mounts, _mount("shared-memory", "/dev/shm")],  # noqa: S108 - the container's own
-            "assemble": [*common, repository],
-            "server": [*common, {**repository, "readOnly": True}, *models.mounts, _mount("shared-memory", "/dev/shm")],  # noqa: S108
-        },
-        volumes=[
-            program_volume(config_map_name(revision, data), data),
-            {"name": "scratch", "emptyDir": {}},
-            {"name": "repository", "emptyDir": {}},
-            {
-                "name": "shared-memory",
-                "emptyDir": {"medium": "Memory", "sizeLimit": quantities.memory(plan.size.shared_memory_bytes)},
-            },
-            *models.volumes,
-        ],
-    )
-
-
-def _mount(name: str, path: str) -> JsonObject:
-    return {"name": name, "mountPath": path}
-
-
-def _resources(plan: ServingPlan, gpus: dict[str, str], *, claimed: bool) -> JsonObject:
-    memory = quantities.memory(plan.size.memory_bytes)
-    # A pod asks for the most that one of its containers asks for: these must not make a small server's pod larger.
-    cpu = quantities.lesser("100m", plan.size.cpu)
-    small = {"requests": {"cpu": cpu, "memory": "256Mi"}, "limits": {"memory": "256Mi"}}
-    claims = {"claims": [{"name": GPU_CLAIM}]} if claimed else {}
-    return {
-        "check": {**{part: {**values, **gpus} for part, values in small.items()}, **claims},
-        "assemble": small,
-        "server": {
-            "requests": {"cpu": plan.size.cpu, "memory": memory, **gpus},
-            "limits": {"memory": memory, **gpus},
-            **claims,
-        },
     }
