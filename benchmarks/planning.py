@@ -21,6 +21,7 @@ from specdec_operator.cli.documents import read_documents
 from specdec_operator.cli.facts import read_facts_file
 from specdec_operator.planning.acquire import acquire
 from specdec_operator.planning.admission import admit
+from specdec_operator.planning.calibration import acquire_texts
 from specdec_operator.planning.engines import plan_engines
 from specdec_operator.planning.plan import plan_serving
 from specdec_operator.runtimes.table import CapabilityTable, load_table
@@ -56,9 +57,10 @@ def planning_milliseconds(model: SpeculativeModel, known: Known, table: Capabili
         began = time.perf_counter()
         resolution = admit(model, table=table, configuration=configuration)
         models = acquire(model.spec, resolution, configuration=configuration)
-        places = {request.role: request.yields for request in models if request.yields}
+        texts = acquire_texts(model.spec, resolution, configuration=configuration)
+        places = {request.role: request.yields for request in (*models, *texts) if request.yields}
         facts = dict(known.models)
-        engines = plan_engines(model.spec, resolution, facts=facts, models=places)
+        engines = plan_engines(model.spec, resolution, facts=facts, models=places, data_sets=known.data_sets)
         plan_serving(model.spec, resolution, facts=facts, models=models, engines=engines, engine_digests=known.engines)
         times.append(time.perf_counter() - began)
     return median(times) * 1000

@@ -193,8 +193,10 @@ def _model(artifact: JsonObject) -> str:
 
 def _success(artifact: JsonObject, kind: str, model: str) -> Ending:
     digest = hashlib.sha256(artifact["metadata"]["name"].encode()).hexdigest()
-    if artifact["spec"].get("fetch", {}).get("content") == "DataSet":
-        return ending(Succeeded({"digest": digest, "reused": False}))
+    work = artifact["spec"].get("fetch") or artifact["spec"].get("inspect") or {}
+    if work.get("content") == "DataSet":
+        commit = digest[:40] if "fetch" in artifact["spec"] else ""
+        return ending(Succeeded({"dataSet": {"commit": commit, "contentDigest": digest}, "reused": False}))
     if kind == "models":
         return succeeds(EAGLE3_HEAD if "eagle3" in model.lower() else LLAMA)
     if kind == "prebuilt":

@@ -83,6 +83,7 @@ async def rendered(scene: Scene, name: str) -> list[dict[str, Any]]:
     }
     known = Known(
         models={role: artifact.status.facts for role, artifact in artifacts.items() if artifact.status.facts},
+        data_sets={role: artifact.status.data_set for role, artifact in artifacts.items() if artifact.status.data_set},
         engines={role: artifact.status.digest for role, artifact in artifacts.items() if artifact.spec.build},
         assembly=artifacts["assembly"].status.digest,
     )

@@ -6,10 +6,11 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 from specdec_operator.api.configuration import OperatorConfiguration
-from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+from specdec_operator.api.v1alpha1.model_artifact import DataSetFacts, ModelFacts
 from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel, parse
 from specdec_operator.planning.acquire import acquire
 from specdec_operator.planning.admission import admit
+from specdec_operator.planning.calibration import acquire_texts
 from specdec_operator.planning.engines import plan_engines
 from specdec_operator.planning.plan import ServingPlan, plan_serving
 from specdec_operator.runtimes.table import CapabilityTable, load_table
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from specdec_operator.planning.resolution import Resolution
 
 Json = dict[str, Any]
+DATA_SET = DataSetFacts(content_digest="de" * 32)
 PRODUCT = "NVIDIA-H100-80GB-HBM3"
 CONFIGURATION = OperatorConfiguration()
 TABLE: CapabilityTable = load_table()
@@ -140,9 +142,19 @@ def models_of(made: SpeculativeModel) -> tuple[ArtifactRequest, ...]:
     return acquire(made.spec, resolution_of(made), configuration=CONFIGURATION)
 
 
-def engines_of(made: SpeculativeModel, known: dict[str, ModelFacts] | None = None) -> tuple[ArtifactRequest, ...]:
+def engines_of(
+    made: SpeculativeModel, known: dict[str, ModelFacts] | None = None, *, data_sets: DataSetFacts | None = None
+) -> tuple[ArtifactRequest, ...]:
     places = {request.role: request.yields for request in models_of(made) if request.yields}
-    return plan_engines(made.spec, resolution_of(made), facts=known or facts_of(made), models=places)
+    texts = acquire_texts(made.spec, resolution_of(made), configuration=CONFIGURATION)
+    places |= {request.role: request.yields for request in texts if request.yields}
+    return plan_engines(
+        made.spec,
+        resolution_of(made),
+        facts=known or facts_of(made),
+        models=places,
+        data_sets={request.role: data_sets or DATA_SET for request in texts},
+    )
 
 
 def plan_of(made: SpeculativeModel, known: dict[str, ModelFacts] | None = None) -> ServingPlan:

@@ -20,6 +20,7 @@ from specdec_operator.cli.documents import read_documents
 from specdec_operator.cli.facts import read_facts_file
 from specdec_operator.planning.acquire import acquire
 from specdec_operator.planning.admission import admit
+from specdec_operator.planning.calibration import acquire_texts
 from specdec_operator.planning.engines import plan_engines
 from specdec_operator.planning.plan import plan_serving
 from specdec_operator.runtimes.serving import OPEN_AI_PORT
@@ -160,9 +161,11 @@ def _files(example: str) -> ServingFiles:
     document = read_documents(str(ROOT / "examples" / f"{example}.yaml"))[0].content
     document["metadata"].setdefault("namespace", "team")
     made, configuration = parse(document), OperatorConfiguration()
-    facts = read_facts_file(str(ROOT / "examples" / "facts" / f"{example}.yaml")).models
+    known = read_facts_file(str(ROOT / "examples" / "facts" / f"{example}.yaml"))
+    facts = known.models
     resolution = admit(made, table=load_table(), configuration=configuration)
     models = acquire(made.spec, resolution, configuration=configuration)
-    places = {request.role: request.yields for request in models if request.yields}
-    engines = plan_engines(made.spec, resolution, facts=facts, models=places)
+    texts = acquire_texts(made.spec, resolution, configuration=configuration)
+    places = {request.role: request.yields for request in (*models, *texts) if request.yields}
+    engines = plan_engines(made.spec, resolution, facts=facts, models=places, data_sets=known.data_sets)
     return plan_serving(made.spec, resolution, facts=facts, models=models, engines=engines).files

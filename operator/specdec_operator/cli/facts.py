@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from specdec_operator.api.model import ApiModel
-from specdec_operator.api.v1alpha1.model_artifact import Digest, ModelFacts
+from specdec_operator.api.model import ApiModel, StatusModel
+from specdec_operator.api.v1alpha1.model_artifact import DataSetFacts, Digest, ModelFacts
 from specdec_operator.api.v1alpha1.scalars import ObjectName
 from specdec_operator.cli.documents import read_documents
 from specdec_operator.cli.errors import FactsError
@@ -24,16 +24,29 @@ ROLES = ("target", "draft")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
+def _without_unknown(value: object, model: type[StatusModel]) -> object:
+    known = {field.alias for field in model.model_fields.values()}
+    if isinstance(value, dict) and (unknown := sorted(set(value) - known)):
+        raise ValueError(f"unknown keys {', '.join(unknown)}")
+    return value
+
+
 class _Facts(ModelFacts):
     """A model's facts, with keys that are no facts refused."""
 
     @model_validator(mode="before")
     @classmethod
     def _known_keys(cls, value: object) -> object:
-        known = {field.alias for field in ModelFacts.model_fields.values()}
-        if isinstance(value, dict) and (unknown := sorted(set(value) - known)):
-            raise ValueError(f"unknown keys {', '.join(unknown)}")
-        return value
+        return _without_unknown(value, ModelFacts)
+
+
+class _Texts(DataSetFacts):
+    """Facts of a data set, with keys that are no facts refused."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, value: object) -> object:
+        return _without_unknown(value, DataSetFacts)
 
 
 class FactsFile(ApiModel):
@@ -43,6 +56,10 @@ class FactsFile(ApiModel):
     """The target's `status.facts`."""
     draft: _Facts | None = None
     """The draft's `status.facts`."""
+    target_calibration: _Texts | None = None
+    """`status.dataSet` of the texts that the target's quantizer looks at."""
+    draft_calibration: _Texts | None = None
+    """`status.dataSet` of the texts that the draft's quantizer looks at."""
     engines: Annotated[dict[Literal["target-engine", "draft-engine"], Digest], Field(max_length=2)] = {}  # noqa: RUF012 - pydantic copies defaults
     """Each built engine's `status.digest`."""
     assembly: Digest = ""
@@ -60,15 +77,19 @@ def read_facts_file(file: str) -> Known:
     """
     documents = read_documents(file)
     if len(documents) != 1:
-        raise FactsError(f"{file}: give one document with target, draft, engines and assembly")
+        raise FactsError(
+            f"{file}: give one document with target, draft, targetCalibration, draftCalibration, engines and assembly"
+        )
     try:
         facts = FactsFile.model_validate(documents[0].content)
     except ValidationError as error:
         said = [f"{'.'.join(str(part) for part in e['loc'])}: {e['msg']}" for e in error.errors()]
         raise FactsError(f"{file}: {'; '.join(said)}") from error
     models = {role: model for role, model in (("target", facts.target), ("draft", facts.draft)) if model}
+    texts = (("target-calibration", facts.target_calibration), ("draft-calibration", facts.draft_calibration))
     return Known(
         models=models,
+        data_sets={role: data_set for role, data_set in texts if data_set},
         engines={str(role): digest for role, digest in facts.engines.items()},
         assembly=facts.assembly,
         shared_claims=frozenset(facts.shared_claims),

@@ -47,8 +47,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     source.add_argument(
         "--facts",
         metavar="FILE",
-        help="YAML file: target and draft (model facts), engines and assembly (digests); for several models a "
-        "directory with a file of the same name for each",
+        help="YAML file: target and draft (model facts), targetCalibration and draftCalibration (commit or "
+        "contentDigest of a quantizer's texts), engines and assembly (digests); for several models a directory with a "
+        "file of the same name for each",
     )
     source.add_argument(
         "--model-files",

@@ -58,7 +58,7 @@ def acquire(
         _request(role, source, pod=pod, resolution=resolution, configuration=configuration, refresh=refresh)
         for role, source in models
     )
-    return tuple(_at_pinned_commit(request, pins) for request in requests)
+    return tuple(at_pinned_commit(request, pins) for request in requests)
 
 
 def commit_pins(
@@ -74,7 +74,8 @@ def commit_pins(
     return tuple(pin for pin in found if pin)
 
 
-def _at_pinned_commit(request: ArtifactRequest, pins: Sequence[Pin]) -> ArtifactRequest:
+def at_pinned_commit(request: ArtifactRequest, pins: Sequence[Pin]) -> ArtifactRequest:
+    """The request with its moving revision replaced by the commit that a pin keeps; as it is where none does."""
     pin, fetch = _kept(request, pins), request.spec.fetch
     if pin is None or fetch is None:
         return request
@@ -100,7 +101,9 @@ def _new_pin(request: ArtifactRequest, commit: str) -> Pin | None:
 
 
 def _pin_name(request: ArtifactRequest) -> str:
-    return f"{request.role}.source.huggingFace.revision"
+    role, _, texts = request.role.partition("-")
+    inside = ".quantization.calibration" if texts else ""
+    return f"{role}{inside}.source.huggingFace.revision"
 
 
 def _pin_governor(request: ArtifactRequest) -> str:

@@ -28,9 +28,10 @@ from specdec_operator.runtimes.build_steps import PROOF, build_steps
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+    from specdec_operator.api.v1alpha1.model_artifact import DataSetFacts, ModelFacts
     from specdec_operator.api.v1alpha1.source import ClaimSource
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
+    from specdec_operator.planning.calibration import Texts
     from specdec_operator.planning.resolution import Resolution
     from specdec_operator.runtimes.release import EngineSupport
 
@@ -47,12 +48,14 @@ def plan_engines(
     *,
     facts: Mapping[str, ModelFacts],
     models: Mapping[str, MountedModel],
+    data_sets: Mapping[str, DataSetFacts] | None = None,
 ) -> tuple[ArtifactRequest, ...]:
     """The engines that a spec needs, target first; empty on other backends.
 
     Args:
         facts: Facts per role.
         models: Where each role's model lies, and the texts of `acquire_texts`.
+        data_sets: Facts of those texts, by their roles.
 
     Raises:
         Refused: A model can't be split as asked, an architecture has no converter, a limit exceeds the context, or a
@@ -71,7 +74,15 @@ def plan_engines(
     return tuple(
         _inspected(role, spec, resolution)
         if is_prebuilt(role, spec)
-        else _built(role, spec, resolution, support=support, facts=facts, models=models)
+        else _built(
+            role,
+            spec,
+            resolution,
+            support=support,
+            facts=facts,
+            models=models,
+            texts=texts_of(role, spec, models, data_sets or {}),
+        )
         for role in engine_roles(spec)
     )
 
@@ -84,9 +95,9 @@ def _built(
     support: EngineSupport,
     facts: Mapping[str, ModelFacts],
     models: Mapping[str, MountedModel],
+    texts: Texts | None,
 ) -> ArtifactRequest:
-    calibration = texts_of(role, spec, models)
-    recipe = engine_recipe(role, spec, resolution, facts=facts, calibrated=calibration is not None)
+    recipe = engine_recipe(role, spec, resolution, facts=facts, calibrated=texts is not None)
     steps = build_steps(recipe, support)
     head = "draft" if role == "target" and spec.speculation.method in BUILT_IN_HEADS else None
     inputs = {"model": facts[role], **({"head": facts[head]} if head else {})}
@@ -94,7 +105,7 @@ def _built(
     key = content_key(
         {
             "inputs": {name: fact.commit or fact.content_digest for name, fact in inputs.items()},
-            "calibration": calibration.model_dump() if calibration else None,
+            "calibration": texts.content if texts else None,
             "steps": [step.model_dump() for step in steps if step.name != PROOF],
             # It decides the TensorRT and the quantizer that come with it.
             "tensorrtLLM": resolution.release.tensorrt_llm,
@@ -111,7 +122,7 @@ def _built(
     build = BuildInput(
         model=models[role],
         head=models[head] if head else None,
-        calibration=calibration,
+        calibration=texts.place if texts else None,
         steps=list(steps),
         directory=directory,
         ranks=ranks_of(role, spec),

@@ -24,7 +24,7 @@ def fetch(given: FetchInput) -> dict[str, Any]:
     """Fetch the model or data set, or reuse it without network if it is already published.
 
     Returns:
-        `reused`, and for a model `facts` with the resolved commit.
+        `reused`, and `facts` of a model or `dataSet` of texts, each with the resolved commit.
 
     Raises:
         ProgramFailure: the hub, the store or the model is in the way.
@@ -80,8 +80,11 @@ def _publish(given: FetchInput, listing: Listing, *, partial: Path, target: Path
 
 
 def _result(manifest: Manifest, *, reused: bool) -> dict[str, Any]:
-    facts = {"facts": manifest.origin["facts"]} if manifest.kind == MODEL else {"digest": manifest.digest()}
-    return {**facts, "reused": reused}
+    if manifest.kind == MODEL:
+        return {"facts": manifest.origin["facts"], "reused": reused}
+    digest = manifest.digest()
+    found = {"commit": manifest.origin["commit"], "contentDigest": digest}
+    return {"dataSet": found, "digest": digest, "reused": reused}
 
 
 def _prepare(partial: Path, commit: str) -> None:

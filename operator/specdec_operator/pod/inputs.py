@@ -34,9 +34,15 @@ class FetchInput(Document):
 
 @dataclass(frozen=True, kw_only=True)
 class InspectInput(Document):
-    """Read the facts of a mounted model directory."""
+    """Read the facts of a mounted directory.
+
+    Attributes:
+        directory: absolute path.
+        content: Model, or DataSet for texts of a quantizer.
+    """
 
     directory: str
+    content: str = "Model"
 
 
 @dataclass(frozen=True, kw_only=True)

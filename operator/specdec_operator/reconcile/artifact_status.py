@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from specdec_operator.api.v1alpha1.model_artifact import ModelArtifactStatus, ModelFacts
+from specdec_operator.api.v1alpha1.model_artifact import DataSetFacts, ModelArtifactStatus, ModelFacts
 from specdec_operator.planning.quantities import memory
 from specdec_operator.reconcile.context import timestamp
 from specdec_operator.resources import jobs
@@ -123,16 +123,18 @@ def succeeded(
     """The program's result as status, or a failure if it is not what it should be."""
     try:
         facts = ModelFacts.model_validate(result["facts"]) if "facts" in result else None
+        data_set = DataSetFacts.model_validate(result["dataSet"]) if "dataSet" in result else None
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
-        return Failure(reason="FactsInvalid", message=f"the model's facts: {field}: {first['msg']}", terminal=True)
+        return Failure(reason="FactsInvalid", message=f"the facts: {field}: {first['msg']}", terminal=True)
     return status.model_copy(
         update={
             "state": "Ready",
             "reason": "Ready",
             "message": "; ".join(str(note) for note in result.get("notes", ()))[:2048],
             "facts": facts,
+            "data_set": data_set,
             "digest": str(result.get("digest", "")),
             "attempts": status.attempts + 1,
             "failures": 0,

@@ -24,7 +24,7 @@ from specdec_operator.resources.workload import store_claim
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from specdec_operator.api.v1alpha1.model_artifact import ModelArtifact, ModelFacts
+    from specdec_operator.api.v1alpha1.model_artifact import DataSetFacts, ModelArtifact, ModelFacts
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel
     from specdec_operator.api.v1alpha1.status import ConditionType
     from specdec_operator.cluster.api import JsonObject
@@ -78,12 +78,11 @@ class Preparation:
             pins=self._model.status.pins,
             refresh=self._model.metadata.annotations.get(REFRESH, ""),
         )
-        self._keep_commits(models, commits={})
-        facts = await self._facts(models)
-        self._pair(resolution, facts)
         texts = self._texts(resolution)
-        engines = self._plan_engines(resolution, facts, (*models, *texts))
-        await self._ready(texts, condition="ModelsCached")
+        self._keep_commits((*models, *texts), commits={})
+        facts, data_sets = await self._facts((*models, *texts))
+        self._pair(resolution, facts)
+        engines = self._plan_engines(resolution, facts, data_sets, (*models, *texts))
         digests = await self._engines(engines)
         plan = plan_serving(
             self._model.spec,
@@ -150,21 +149,27 @@ class Preparation:
                 continue  # its artifact says so
         return frozenset(name for name, claim in found.items() if _by_one_node(claim))
 
-    async def _facts(self, models: Sequence[ArtifactRequest]) -> dict[str, ModelFacts]:
-        artifacts = await self._ready(models, condition="ModelsCached")
+    async def _facts(self, wanted: Sequence[ArtifactRequest]) -> tuple[dict[str, ModelFacts], dict[str, DataSetFacts]]:
+        artifacts = await self._ready(wanted, condition="ModelsCached")
         facts = {role: artifact.status.facts for role, artifact in artifacts.items() if artifact.status.facts}
-        self._keep_commits(models, commits={role: fact.commit for role, fact in facts.items()})
+        texts = {role: artifact.status.data_set for role, artifact in artifacts.items() if artifact.status.data_set}
+        self._keep_commits(wanted, commits={role: artifact.status.commit for role, artifact in artifacts.items()})
         held = ", ".join(f"{role} {fact.architecture}" for role, fact in facts.items())
         self._conditions.set("ModelsCached", "True", "Cached", held)
-        return facts
+        return facts, texts
 
     def _keep_commits(self, models: Sequence[ArtifactRequest], *, commits: Mapping[str, str]) -> None:
         resolved = self.resolution.pins if self.resolution else ()
         self.pins = (*resolved, *commit_pins(models, self._model.status.pins, commits=commits))
 
     def _texts(self, resolution: Resolution) -> tuple[ArtifactRequest, ...]:
-        refresh = self._model.metadata.annotations.get(REFRESH, "")
-        return acquire_texts(self._model.spec, resolution, configuration=self._context.configuration, refresh=refresh)
+        return acquire_texts(
+            self._model.spec,
+            resolution,
+            configuration=self._context.configuration,
+            pins=self._model.status.pins,
+            refresh=self._model.metadata.annotations.get(REFRESH, ""),
+        )
 
     def _pair(self, resolution: Resolution, facts: dict[str, ModelFacts]) -> None:
         try:
@@ -174,11 +179,15 @@ class Preparation:
         self._conditions.set("PairVerified", "True", verdict.reason, verdict.message)
 
     def _plan_engines(
-        self, resolution: Resolution, facts: dict[str, ModelFacts], models: Sequence[ArtifactRequest]
+        self,
+        resolution: Resolution,
+        facts: dict[str, ModelFacts],
+        data_sets: dict[str, DataSetFacts],
+        models: Sequence[ArtifactRequest],
     ) -> tuple[ArtifactRequest, ...]:
         places = {model.role: model.yields for model in models if model.yields}
         try:
-            return plan_engines(self._model.spec, resolution, facts=facts, models=places)
+            return plan_engines(self._model.spec, resolution, facts=facts, models=places, data_sets=data_sets)
         except Refused as refused:
             raise _halt("PairVerified", refused) from refused
 

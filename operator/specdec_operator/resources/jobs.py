@@ -128,7 +128,7 @@ def _work(artifact: ModelArtifact, *, verify: bool) -> _Work:
             content=spec.fetch.content,
             repository=spec.fetch.repository,
             # Fetched again after a loss, a moving revision stays what it was.
-            revision=(artifact.status.facts.commit if artifact.status.facts else "") or spec.fetch.revision,
+            revision=artifact.status.commit or spec.fetch.revision,
             endpoint=spec.fetch.endpoint,
             store=STORE,
             directory=spec.fetch.directory,
@@ -152,7 +152,7 @@ def _work(artifact: ModelArtifact, *, verify: bool) -> _Work:
         model = mounted([(place, MODEL)], prefix="model")
         return _Work(
             program="inspect_model",
-            document=inputs.InspectInput(directory=MODEL).to_json(),
+            document=inputs.InspectInput(directory=MODEL, content=spec.inspect.content).to_json(),
             mounts=model.mounts,
             volumes=model.volumes,
         )

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from specdec_operator.api.configuration import OperatorConfiguration
     from specdec_operator.api.v1alpha1.metadata import ObjectMeta
-    from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+    from specdec_operator.api.v1alpha1.model_artifact import DataSetFacts, ModelFacts
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel
     from specdec_operator.planning.acquire import ArtifactRequest
     from specdec_operator.planning.plan import ServingPlan
@@ -45,6 +45,7 @@ class Known:
 
     Attributes:
         models: Facts per role.
+        data_sets: Facts of the quantizers' texts per role, as in `target-calibration`.
         engines: Manifest digest per engine role, as in `target-engine`.
         assembly: Digest of the assembled model repository; empty if unknown.
         shared_claims: Claims that many nodes mount at a time; other claims are taken to be of one node, as the
@@ -52,6 +53,7 @@ class Known:
     """
 
     models: Mapping[str, ModelFacts] = field(default_factory=dict)
+    data_sets: Mapping[str, DataSetFacts] = field(default_factory=dict)
     engines: Mapping[str, str] = field(default_factory=dict)
     assembly: str = ""
     shared_claims: frozenset[str] = frozenset()
@@ -88,28 +90,27 @@ class Renderer:
         refresh = model.metadata.annotations.get(REFRESH, "")
         resolution = admit(model, table=self.table, configuration=self.configuration, refresh=refresh)
         models = acquire(model.spec, resolution, configuration=self.configuration, refresh=refresh)
-        objects = [*_store(model, resolution), *self._artifacts(model, models)]
-        missing = _missing_facts(models, known)
+        texts = acquire_texts(model.spec, resolution, configuration=self.configuration, refresh=refresh)
+        objects = [*_store(model, resolution), *self._artifacts(model, (*models, *texts))]
+        missing = (*_missing_facts(models, known), *_missing_texts(texts, known))
         if missing:
             return Rendering(objects=tuple(objects), missing=missing)
-        return self._planned(model, resolution, models, known=known, objects=objects)
+        return self._planned(model, resolution, (models, texts), known=known, objects=objects)
 
     def _planned(
         self,
         model: SpeculativeModel,
         resolution: Resolution,
-        models: Sequence[ArtifactRequest],
+        acquired: tuple[Sequence[ArtifactRequest], Sequence[ArtifactRequest]],
         *,
         known: Known,
         objects: list[JsonObject],
     ) -> Rendering:
+        models, texts = acquired
         facts = {request.role: known.models[request.role] for request in models}
         check_pair(model.spec, resolution, facts)
-        refresh = model.metadata.annotations.get(REFRESH, "")
-        texts = acquire_texts(model.spec, resolution, configuration=self.configuration, refresh=refresh)
-        objects += self._artifacts(model, texts)
         places = {request.role: request.yields for request in (*models, *texts) if request.yields}
-        engines = plan_engines(model.spec, resolution, facts=facts, models=places)
+        engines = plan_engines(model.spec, resolution, facts=facts, models=places, data_sets=known.data_sets)
         missing = _missing_commits(models, known) if engines else ()
         if missing:
             return Rendering(objects=tuple(objects), missing=missing)
@@ -173,6 +174,19 @@ def _missing_facts(models: Sequence[ArtifactRequest], known: Known) -> tuple[str
         for model in models
         if model.role not in known.models
     )
+
+
+def _missing_texts(texts: Sequence[ArtifactRequest], known: Known) -> tuple[str, ...]:
+    return tuple(
+        f"the {request.role}'s {'commit' if request.spec.fetch else 'contentDigest'}, which its engine is named after: "
+        f"status.dataSet of the ModelArtifact {request.name}"
+        for request in texts
+        if not _tells(request, known.data_sets.get(request.role))
+    )
+
+
+def _tells(request: ArtifactRequest, data_set: DataSetFacts | None) -> bool:
+    return bool(data_set and (data_set.commit if request.spec.fetch else data_set.content_digest))
 
 
 def _missing_commits(models: Sequence[ArtifactRequest], known: Known) -> tuple[str, ...]:

@@ -282,14 +282,8 @@ def test_calibration_texts_are_mounted_from_their_claim() -> None:
     assert option(engine.spec.build.steps[0].argv, "--calib_dataset") == "{calibration}"
 
 
-def test_other_calibration_texts_and_more_of_them_are_other_engines() -> None:
-    keys = {
-        key_of(**calibrated({"claimName": "a"})),
-        key_of(**calibrated({"claimName": "b"})),
-        key_of(**calibrated({"claimName": "a"}, samples=64)),
-    }
-
-    assert len(keys) == 3
+def test_more_calibration_texts_are_another_engine() -> None:
+    assert key_of(**calibrated({"claimName": "a"})) != key_of(**calibrated({"claimName": "a"}, samples=64))
 
 
 def test_a_quantizer_gets_gpus_that_hold_the_whole_model() -> None:

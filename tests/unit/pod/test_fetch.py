@@ -67,10 +67,18 @@ def data_set(hub: Hub, store: Path) -> FetchInput:
     )
 
 
+def test_a_data_set_is_known_by_its_commit_whether_it_is_fetched_or_found(hub: Hub, store: Path) -> None:
+    fetched, found = (fetch(data_set(hub, store)) for _ in range(2))
+
+    assert (fetched["reused"], found["reused"]) == (False, True)
+    assert len(fetched["dataSet"]["commit"]) == 40
+    assert found["dataSet"] == fetched["dataSet"]
+
+
 def test_a_data_set_is_no_model(hub: Hub, store: Path) -> None:
     result = fetch(data_set(hub, store))
 
-    assert result.keys() == {"digest", "reused"}
+    assert result.keys() == {"dataSet", "digest", "reused"}
     assert (store / "texts/key/tiny-llama" / MANIFEST_NAME).is_file()
 
 

@@ -128,7 +128,7 @@ def test_an_inspected_claim_is_only_read() -> None:
     assert {"name": "model-0", "mountPath": "/model", "readOnly": True, "subPath": "llama"} in container(objects)[
         "volumeMounts"
     ]
-    assert document(objects, "inspect_model") == {"directory": "/model"}
+    assert document(objects, "inspect_model") == {"directory": "/model", "content": "Model"}
 
 
 @pytest.mark.parametrize("objects", [fetch(), build(verify=True)])

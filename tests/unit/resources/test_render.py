@@ -6,10 +6,22 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from specdec_operator.api.v1alpha1.model_artifact import DataSetFacts
 from specdec_operator.planning.refusal import Refused
 from specdec_operator.resources.render import NIL_UID, Known, Renderer, Rendering
 from specdec_operator.resources.template import Templates
-from tests.unit.specs import ALL, BASELINE, CONFIGURATION, DRAFT_TARGET, EAGLE3, TABLE, facts, facts_of, model
+from tests.unit.specs import (
+    ALL,
+    BASELINE,
+    BASELINE_ENGINE,
+    CONFIGURATION,
+    DRAFT_TARGET,
+    EAGLE3,
+    TABLE,
+    facts,
+    facts_of,
+    model,
+)
 from tests.unit.strategies import served_specs
 
 RENDERER = Renderer(table=TABLE, configuration=CONFIGURATION, templates=Templates())
@@ -79,6 +91,25 @@ def test_a_downloaded_model_s_engine_is_named_after_its_commit() -> None:
 
     assert "Engine" not in [d["spec"].get("type") for d in rendering.objects if d["kind"] == "ModelArtifact"]
     assert [what.partition(",")[0] for what in rendering.missing] == ["the target's commit"]
+
+
+@pytest.mark.parametrize(
+    ("source", "given", "missing"),
+    [
+        ({"huggingFace": {"repository": "a/texts"}}, DataSetFacts(content_digest=DIGEST), "commit"),
+        ({"persistentVolumeClaim": {"claimName": "texts"}}, DataSetFacts(commit="1" * 40), "contentDigest"),
+        ({"persistentVolumeClaim": {"claimName": "texts"}}, None, "contentDigest"),
+    ],
+)
+def test_a_calibrated_engine_is_named_after_its_texts(
+    source: dict[str, Any], given: DataSetFacts | None, missing: str
+) -> None:
+    made = model(BASELINE_ENGINE, target__quantization={"format": "FP8", "calibration": {"source": source}})
+    known = replace(known_of(made), data_sets={"target-calibration": given} if given else {})
+    rendering = RENDERER.render(made, known)
+
+    assert "Engine" not in [d["spec"].get("type") for d in rendering.objects if d["kind"] == "ModelArtifact"]
+    assert [what.partition(",")[0] for what in rendering.missing] == [f"the target-calibration's {missing}"]
 
 
 def test_an_existing_store_is_left_alone() -> None:

@@ -30,10 +30,13 @@ Digest = Annotated[str, Field(max_length=64, pattern=patterns.HEX_DIGEST.express
 JsonText = Annotated[str, Field(max_length=131072)]
 
 
+Content = Literal["Model", "DataSet"]
+
+
 class FetchInput(ApiModel):
     """Download a hub repository into the store."""
 
-    content: Literal["Model", "DataSet"] = "Model"
+    content: Content = "Model"
     """What the repository holds: a model, or texts for a quantizer."""
     repository: Annotated[str, Field(min_length=3, max_length=193, pattern=patterns.HUB_REPOSITORY.expression)]
     """Owner and name."""
@@ -52,10 +55,12 @@ class FetchInput(ApiModel):
 
 
 class InspectInput(ApiModel):
-    """Read the facts of a model that a claim already holds."""
+    """Read the facts of what a claim already holds."""
 
+    content: Content = "Model"
+    """What lies there: a model, or texts for a quantizer."""
     sub_path: RelativePathOrRoot = ""
-    """The model's directory inside the claim or image."""
+    """Its directory inside the claim or image."""
     image: ImageReference | None = None
     """The image that holds it, in place of the claim."""
     image_pull_policy: PullPolicy = "IfNotPresent"
@@ -166,7 +171,7 @@ class ModelArtifactSpec(ApiModel):
     fetch: FetchInput | None = None
     """Download a hub repository into the store."""
     inspect: InspectInput | None = None
-    """Read the facts of a model that a claim already holds."""
+    """Read the facts of what a claim already holds."""
     build: BuildInput | None = None
     """Build an engine."""
     prebuilt: PrebuiltInput | None = None
@@ -261,6 +266,20 @@ class ModelFacts(StatusModel):
     """Hash of file names, sizes and the weight index: the revision of a model on a claim."""
 
 
+class DataSetFacts(StatusModel):
+    """What tells texts for a quantizer from others; at least one of the members."""
+
+    commit: Annotated[str, Field(max_length=64)] = ""
+    """The hub's commit that was downloaded; empty for a claim."""
+    content_digest: Digest = ""
+    """Hash of file names and sizes, and of what JSON files hold: the revision of texts on a claim."""
+
+    @property
+    def revision(self) -> str:
+        """What decides the content: the commit, or the digest where there is none."""
+        return self.commit or self.content_digest
+
+
 class ModelArtifactStatus(StatusModel):
     """What came of it."""
 
@@ -300,8 +319,16 @@ class ModelArtifactStatus(StatusModel):
     """The claim that the content is in; another claim of the same name starts over."""
     facts: ModelFacts | None = None
     """What the model says of itself."""
+    data_set: DataSetFacts | None = None
+    """What tells the quantizer's texts from others."""
     digest: Digest = ""
     """Digest of the engine's manifest or of the assembled model repository."""
+
+    @property
+    def commit(self) -> str:
+        """The hub's commit that was downloaded; empty if nothing was, or it is not known yet."""
+        found = self.facts or self.data_set
+        return found.commit if found else ""
 
 
 class ModelArtifact(ApiModel):
