@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+import os
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +19,7 @@ from testbed.operator import manifests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from testbed.cluster import Cluster, Progress
 
@@ -30,6 +32,7 @@ CHART = manifests.CHART
 MANIFESTS = manifests.ROOT / "manifests"
 NAMESPACE = "specdec-system"
 TEAMS = ("chart-team-a", "chart-team-b")
+FENCE = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROMETHEUS_OPERATOR = "monitoring.coreos.com/v1"
 ROW = {"name": "26.04-fixed", "like": "26.04", "image": "registry.example.com/triton:26.04", "source": "ours"}
 TOLERATION = {"key": "dedicated", "operator": "Exists"}
@@ -260,12 +263,35 @@ def test_the_overlay_for_listed_namespaces_binds_cluster_wide_nothing_but_the_cr
     assert unplaced == {"CustomResourceDefinition", "Namespace"}
 
 
+def told(name: str, directory: Path) -> str:
+    """Return the block of docs/install.md that begins with a file's name, as it is for a file in a directory."""
+    text = (manifests.ROOT / "docs" / "install.md").read_text()
+    (found,) = (block for block in FENCE.findall(text) if block.startswith(f"# {name}"))
+    return str(found).replace("PATH/TO/manifests", os.path.relpath(MANIFESTS, directory))
+
+
+def test_helm_takes_the_values_that_are_told(helm: Helm, tmp_path: Path) -> None:
+    documents = render(helm, yaml.safe_load(told("values.yaml", tmp_path)), tmp_path)
+    assert only(documents, "Deployment")["spec"]["replicas"] == 2
+
+
+def test_the_kustomization_that_is_told_makes_a_whole_operator(prepared: Cluster, tmp_path: Path) -> None:
+    for name in ("kustomization.yaml", "team-a/kustomization.yaml", "configuration.yaml"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(told(name, path.parent))
+    documents = list(yaml.safe_load_all(prepared.kubectl("kustomize", str(tmp_path))))
+    settings = only(documents, "ConfigMap")["data"]["configuration.yaml"]
+    assert OperatorConfiguration.model_validate(yaml.safe_load(settings)).namespaces == ["team-a"]
+    assert {d["metadata"].get("namespace") for d in documents if d["kind"] == "Role"} == {NAMESPACE, "team-a"}
+    image = only(documents, "Deployment")["spec"]["template"]["spec"]["containers"][0]["image"]
+    assert image == "REGISTRY/specdec-operator:0.1.0"
+
+
 def test_another_namespace_for_the_operator_moves_its_account_and_its_lease(prepared: Cluster, tmp_path: Path) -> None:
-    base = tmp_path / "kustomization.yaml"
-    cluster_wide = (
-        Path("..") / Path(*[".."] * (len(tmp_path.parts) - 2)) / (MANIFESTS / "cluster-wide").relative_to("/")
-    )
-    base.write_text(yaml.safe_dump({"namespace": "ops", "resources": [str(cluster_wide)]}))
+    cluster_wide = os.path.relpath(MANIFESTS / "cluster-wide", tmp_path)
+    kustomization = {"namespace": "ops", "resources": [cluster_wide]}
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
     documents = list(yaml.safe_load_all(prepared.kubectl("kustomize", str(tmp_path))))
     subjects = [s["namespace"] for d in documents for s in d.get("subjects", [])]
     assert set(subjects) == {"ops"}

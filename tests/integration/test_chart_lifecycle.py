@@ -20,6 +20,7 @@ from testbed.cluster.helm import Helm, built_helm
 from testbed.operator import operator_in_process
 from testbed.operator.install import NAMESPACE, SERVICE_ACCOUNT
 from testbed.operator.manifests import CHART
+from testbed.operator.metrics import read_gauge
 from tests.integration.scene import PRODUCT, baseline, configuration, stage
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class History:
         said: what Helm printed at each step.
         crd: the CRD's schema after each step.
         rights: cluster-wide roles and bindings of ours after each step.
+        shown: the metric of the model's condition Ready while it served.
         served_after_upgrade: whether a model that came after the upgrade was served.
     """
 
@@ -71,6 +73,7 @@ class History:
     crd: dict[str, str] = field(default_factory=dict)
     rights: dict[str, list[str]] = field(default_factory=dict)
     served_after_upgrade: bool = False
+    shown: float | None = None
 
 
 @dataclass
@@ -150,6 +153,8 @@ async def history(helm: Helm, staged: Stage, next_chart: Path) -> History:
         await scene.apply(MODEL, baseline())
         await scene.until_ready(MODEL)
         installation.history.serving["before"] = await serving(scene)
+        labels = {"namespace": scene.namespace, "name": MODEL, "type": "Ready", "status": "True", "reason": "Serving"}
+        installation.history.shown = await read_gauge(f"{operator.url}/metrics", "specdec_model_condition", labels)
         sets = ("--set=replicas=2", "--set=config.workers=4")
         await installation.step("upgrade", "upgrade", RELEASE, str(next_chart), *sets, scene=scene)
         await scene.apply("later", baseline())
@@ -170,6 +175,10 @@ async def test_what_serves_a_model_is_not_touched_by(step: str, history: History
     assert history.serving["before"].ready == "True"
     assert history.serving["before"].pods
     assert history.serving[step] == history.serving["before"]
+
+
+async def test_a_models_condition_is_a_metric(history: History) -> None:
+    assert history.shown == 1
 
 
 async def test_an_upgrade_brings_the_new_crds(history: History) -> None:

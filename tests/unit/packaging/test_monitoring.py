@@ -14,7 +14,8 @@ from prometheus_client import CollectorRegistry
 from specdec_operator.api.v1alpha1.status import ConditionType
 from specdec_operator.metrics import Metrics
 
-FILES = Path(__file__).parents[3] / "charts" / "specdec-operator" / "files"
+ROOT = Path(__file__).parents[3]
+FILES = ROOT / "charts" / "specdec-operator" / "files"
 ALERTS = [rule for group in yaml.safe_load((FILES / "alerts.yaml").read_text()) for rule in group["rules"]]
 DASHBOARDS = {path.stem: json.loads(path.read_text()) for path in (FILES / "dashboards").glob("*.json")}
 TRITON = {
@@ -131,3 +132,8 @@ def test_no_two_panels_of_a_dashboard_overlap(name: str) -> None:
 
 def test_there_is_a_dashboard_for_operators_and_one_for_owners_of_models() -> None:
     assert {dashboard["uid"] for dashboard in DASHBOARDS.values()} == {"specdec-operator", "specdec-models"}
+
+
+def test_every_alert_is_told() -> None:
+    told = re.findall(r"^\| `(Specdec\w+)` \|", (ROOT / "docs" / "install.md").read_text(), re.MULTILINE)
+    assert told == [alert["alert"] for alert in ALERTS]
