@@ -32,13 +32,23 @@ def mounted(places: Sequence[tuple[MountedModel, str]], *, prefix: str) -> Mount
     by_origin = {_origin(model): model for model, _ in places}
     return Mounted(
         volumes=tuple({"name": names[origin], **_volume(by_origin[origin])} for origin in origins),
-        mounts=tuple(_mount(names[_origin(model)], model.sub_path, path) for model, path in places),
+        mounts=tuple(mount(names[_origin(model)], model.sub_path, path) for model, path in places),
     )
 
 
 def claim_volume(name: str, claim: str) -> JsonObject:
     """A claim as a volume."""
     return {"name": name, "persistentVolumeClaim": {"claimName": claim}}
+
+
+def mount(name: str, sub_path: str, path: str) -> JsonObject:
+    """A volume's place in a container, read-only.
+
+    Args:
+        sub_path: The directory inside the volume; all of it if empty.
+    """
+    place: JsonObject = {"name": name, "mountPath": path, "readOnly": True}
+    return {**place, "subPath": sub_path} if sub_path else place
 
 
 def _origin(model: MountedModel) -> tuple[str, str]:
@@ -49,8 +59,3 @@ def _volume(model: MountedModel) -> JsonObject:
     if model.claim_name:
         return {"persistentVolumeClaim": {"claimName": model.claim_name}}
     return {"image": {"reference": model.image, "pullPolicy": model.image_pull_policy}}
-
-
-def _mount(name: str, sub_path: str, path: str) -> JsonObject:
-    mount: JsonObject = {"name": name, "mountPath": path, "readOnly": True}
-    return {**mount, "subPath": sub_path} if sub_path else mount
