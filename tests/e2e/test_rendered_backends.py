@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import testbed.hub
-from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+from specdec_operator.api.v1alpha1.model_facts import ModelFacts
 from specdec_operator.pod.model_facts import read_facts
 from specdec_operator.pod.sources import mount_items, program_files
 from specdec_operator.triton.proof import Endpoint, Outcome, ProofRequest, Tensor, TritonProver

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tests.unit.specs import BASELINE_ENGINE, DRAFT_TARGET, facts, head
 
 if TYPE_CHECKING:
-    from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+    from specdec_operator.api.v1alpha1.model_facts import ModelFacts
 
 Json = dict[str, Any]
 

@@ -6,7 +6,7 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 from specdec_operator.api.configuration import OperatorConfiguration
-from specdec_operator.api.v1alpha1.model_artifact import DataSetFacts, ModelFacts
+from specdec_operator.api.v1alpha1.model_facts import DataSetFacts, ModelFacts
 from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel, parse
 from specdec_operator.planning.acquire import acquire
 from specdec_operator.planning.admission import admit

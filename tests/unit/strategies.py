@@ -11,7 +11,7 @@ from specdec_operator.api.findings import check_document
 from tests.unit.specs import ALL, facts
 
 if TYPE_CHECKING:
-    from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+    from specdec_operator.api.v1alpha1.model_facts import ModelFacts
 
 Json = dict[str, Any]
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)

@@ -18,7 +18,7 @@ from tests.unit.specs import TABLE, facts
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+    from specdec_operator.api.v1alpha1.model_facts import ModelFacts
     from specdec_operator.api.v1alpha1.runtime import Backend
 
 Json = dict[str, Any]

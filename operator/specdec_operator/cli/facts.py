@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from specdec_operator.api.model import ApiModel, StatusModel
-from specdec_operator.api.v1alpha1.model_artifact import DataSetFacts, Digest, ModelFacts
-from specdec_operator.api.v1alpha1.scalars import ObjectName
+from specdec_operator.api.v1alpha1.model_facts import DataSetFacts, ModelFacts
+from specdec_operator.api.v1alpha1.scalars import Digest, ObjectName
 from specdec_operator.cli.documents import read_documents
 from specdec_operator.cli.errors import FactsError
 from specdec_operator.pod.errors import ProgramFailure

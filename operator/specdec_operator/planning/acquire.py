@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from specdec_operator.api.v1alpha1.model_artifact import FetchInput, InspectInput, ModelArtifactSpec, MountedModel
+from specdec_operator.api.v1alpha1.artifact_inputs import FetchInput, InspectInput, MountedModel
+from specdec_operator.api.v1alpha1.model_artifact import ModelArtifactSpec
 from specdec_operator.api.v1alpha1.pod import Toleration
 from specdec_operator.api.v1alpha1.status import Pin
 from specdec_operator.planning.keys import content_key, short

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from specdec_operator.api.v1alpha1.model_artifact import FetchInput, InspectInput, ModelArtifactSpec, MountedModel
+from specdec_operator.api.v1alpha1.artifact_inputs import FetchInput, InspectInput, MountedModel
+from specdec_operator.api.v1alpha1.model_artifact import ModelArtifactSpec
 from specdec_operator.planning.acquire import ArtifactRequest, at_pinned_commit, job_pod
 from specdec_operator.planning.engine_limits import engine_roles
 from specdec_operator.planning.engine_rules import is_prebuilt
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from specdec_operator.api.configuration import OperatorConfiguration
-    from specdec_operator.api.v1alpha1.model_artifact import DataSetFacts
+    from specdec_operator.api.v1alpha1.model_facts import DataSetFacts
     from specdec_operator.api.v1alpha1.quantization import CalibrationSource
     from specdec_operator.api.v1alpha1.source import ClaimSource, HuggingFaceSource
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec

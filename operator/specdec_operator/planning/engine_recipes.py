@@ -13,7 +13,7 @@ from specdec_operator.runtimes.engine_builds import engine_builds
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+    from specdec_operator.api.v1alpha1.model_facts import ModelFacts
     from specdec_operator.api.v1alpha1.speculation import Method
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
     from specdec_operator.planning.resolution import Resolution

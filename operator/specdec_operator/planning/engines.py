@@ -5,13 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from specdec_operator.api.v1alpha1.model_artifact import (
-    BuildInput,
-    JobGpu,
-    ModelArtifactSpec,
-    MountedModel,
-    PrebuiltInput,
-)
+from specdec_operator.api.v1alpha1.artifact_inputs import BuildInput, JobGpu, MountedModel, PrebuiltInput
+from specdec_operator.api.v1alpha1.model_artifact import ModelArtifactSpec
 from specdec_operator.planning.acquire import ArtifactRequest, job_pod
 from specdec_operator.planning.build_resources import build_needs
 from specdec_operator.planning.calibration import texts_of
@@ -28,7 +23,7 @@ from specdec_operator.runtimes.build_steps import PROOF, build_steps
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from specdec_operator.api.v1alpha1.model_artifact import DataSetFacts, ModelFacts
+    from specdec_operator.api.v1alpha1.model_facts import DataSetFacts, ModelFacts
     from specdec_operator.api.v1alpha1.source import ClaimSource
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
     from specdec_operator.planning.calibration import Texts
@@ -165,9 +160,8 @@ def _require_claimed(role: str, spec: SpeculativeModelSpec, *, wanted: int, give
 
 
 def _own_image(resolution: Resolution) -> str:
-    """The image that builds, where it is not the release's own; empty for that one, however a spec comes to it."""
-    used = resolution.image.reference
-    return "" if used == resolution.release.image_for(resolution.backend) else used
+    """The image that builds, where no shipped row names it; empty for those, however a spec comes to one."""
+    return "" if resolution.stock_image else resolution.image.reference
 
 
 def _inspected(role: str, spec: SpeculativeModelSpec, resolution: Resolution) -> ArtifactRequest:

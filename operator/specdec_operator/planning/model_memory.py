@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from specdec_operator.api.v1alpha1.model import Model, Parallelism
-    from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+    from specdec_operator.api.v1alpha1.model_facts import ModelFacts
     from specdec_operator.api.v1alpha1.quantization import QuantizationFormat
 
 _GIB: Final = 1024**3

@@ -18,7 +18,7 @@ from specdec_operator.planning.refusal import Refusal, Refused
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+    from specdec_operator.api.v1alpha1.model_facts import ModelFacts
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
     from specdec_operator.planning.resolution import Resolution
 

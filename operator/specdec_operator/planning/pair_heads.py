@@ -11,7 +11,7 @@ from specdec_operator.planning.pair_models import context_words, mismatch
 from specdec_operator.planning.refusal import Refusal
 
 if TYPE_CHECKING:
-    from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+    from specdec_operator.api.v1alpha1.model_facts import ModelFacts
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
     from specdec_operator.planning.resolution import Resolution
 

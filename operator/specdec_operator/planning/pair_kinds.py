@@ -9,7 +9,7 @@ from specdec_operator.planning.refusal import Refusal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from specdec_operator.api.v1alpha1.model_artifact import ModelFacts, ModelKind
+    from specdec_operator.api.v1alpha1.model_facts import ModelFacts, ModelKind
     from specdec_operator.api.v1alpha1.speculation import Method
 
 KINDS: Final[Mapping[Method, ModelKind]] = {

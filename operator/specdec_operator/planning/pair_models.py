@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from specdec_operator.planning.refusal import Refusal
 
 if TYPE_CHECKING:
-    from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+    from specdec_operator.api.v1alpha1.model_facts import ModelFacts
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
 
 _PATH = "spec.draft.source"

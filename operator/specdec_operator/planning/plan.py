@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
-from specdec_operator.api.v1alpha1.model_artifact import AssembleInput, ModelArtifactSpec, MountedModel
+from specdec_operator.api.v1alpha1.artifact_inputs import AssembleInput, MountedModel
+from specdec_operator.api.v1alpha1.model_artifact import ModelArtifactSpec
 from specdec_operator.planning.acquire import ArtifactRequest, job_pod, placed_pod
 from specdec_operator.planning.engine_expectations import engine_expectation
 from specdec_operator.planning.keys import content_key, short
@@ -29,7 +30,7 @@ from specdec_operator.runtimes.vllm_speculation import draft_directory
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+    from specdec_operator.api.v1alpha1.model_facts import ModelFacts
     from specdec_operator.api.v1alpha1.runtime import Backend
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
     from specdec_operator.planning.resolution import Resolution

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from specdec_operator.api.v1alpha1.model_artifact import DataSetFacts, ModelArtifactStatus, ModelFacts
+from specdec_operator.api.v1alpha1.model_artifact import ModelArtifactStatus
+from specdec_operator.api.v1alpha1.model_facts import DataSetFacts, ModelFacts
 from specdec_operator.planning.quantities import memory
 from specdec_operator.reconcile.context import timestamp
 from specdec_operator.resources import jobs

@@ -24,7 +24,8 @@ from specdec_operator.resources.workload import store_claim
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from specdec_operator.api.v1alpha1.model_artifact import DataSetFacts, ModelArtifact, ModelFacts
+    from specdec_operator.api.v1alpha1.model_artifact import ModelArtifact
+    from specdec_operator.api.v1alpha1.model_facts import DataSetFacts, ModelFacts
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel
     from specdec_operator.api.v1alpha1.status import ConditionType
     from specdec_operator.cluster.api import JsonObject

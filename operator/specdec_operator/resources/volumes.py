@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from specdec_operator.api.v1alpha1.model_artifact import MountedModel
+    from specdec_operator.api.v1alpha1.artifact_inputs import MountedModel
     from specdec_operator.resources.template import JsonObject
 
 

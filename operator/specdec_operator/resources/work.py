@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from specdec_operator.api.v1alpha1.model_artifact import (
+from specdec_operator.api.v1alpha1.artifact_inputs import (
     AssembleInput,
     BuildInput,
     FetchInput,
     InspectInput,
-    ModelArtifactSpec,
     MountedModel,
     PrebuiltInput,
 )
+from specdec_operator.api.v1alpha1.model_artifact import ModelArtifactSpec
 from specdec_operator.planning.engines import PREBUILT_DIRECTORY
 from specdec_operator.pod import inputs
 from specdec_operator.resources.volumes import claim_volume, mount, mounted

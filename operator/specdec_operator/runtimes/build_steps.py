@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from specdec_operator.api.v1alpha1.model_artifact import BuildStep
+from specdec_operator.api.v1alpha1.artifact_inputs import BuildStep
 from specdec_operator.runtimes.engine_builds import engine_builds
 from specdec_operator.runtimes.release import converter_paths
 

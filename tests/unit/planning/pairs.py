@@ -8,7 +8,7 @@ from specdec_operator.planning.pair import Verdict, check_pair
 from tests.unit.specs import PRODUCT, facts, head, model, resolution_of
 
 if TYPE_CHECKING:
-    from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+    from specdec_operator.api.v1alpha1.model_facts import ModelFacts
 
 Json = dict[str, Any]
 ENGINE: Json = {"runtime__backend": "TensorRTEngine", "placement__gpu": {"product": PRODUCT}}

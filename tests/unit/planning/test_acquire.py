@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from specdec_operator.api.configuration import OperatorConfiguration
-from specdec_operator.api.v1alpha1.model_artifact import MountedModel
+from specdec_operator.api.v1alpha1.artifact_inputs import MountedModel
 from specdec_operator.planning.acquire import ArtifactRequest, acquire, commit_pins, job_pod, placed_pod
 from tests.unit.specs import BASELINE, CONFIGURATION, DRAFT_TARGET, EAGLE3, PRODUCT, model, models_of, resolution_of
 

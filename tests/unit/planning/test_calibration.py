@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from specdec_operator.api.v1alpha1.model_artifact import DataSetFacts, MountedModel
+from specdec_operator.api.v1alpha1.artifact_inputs import MountedModel
+from specdec_operator.api.v1alpha1.model_facts import DataSetFacts
 from specdec_operator.planning.acquire import commit_pins
 from specdec_operator.planning.calibration import acquire_texts
 from tests.unit.specs import BASELINE, BASELINE_ENGINE, CONFIGURATION, DRAFT_TARGET, engines_of, model, resolution_of

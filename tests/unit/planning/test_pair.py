@@ -11,7 +11,7 @@ from tests.unit.planning.pairs import VLLM, Json, checked, drafter, eagle, medus
 from tests.unit.specs import facts, head
 
 if TYPE_CHECKING:
-    from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+    from specdec_operator.api.v1alpha1.model_facts import ModelFacts
 
 
 def refused(method: str, draft: ModelFacts | None, **changes: Any) -> list[tuple[str, str, str]]:

@@ -11,7 +11,7 @@ from tests.unit.planning.pairs import ENGINE, VLLM, Json, checked, small
 from tests.unit.specs import facts, head
 
 if TYPE_CHECKING:
-    from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+    from specdec_operator.api.v1alpha1.model_facts import ModelFacts
 
 LLM_API: Json = {"runtime__backend": "LLMAPI"}
 AMPERE: Json = {"placement__gpu": {"product": "NVIDIA-A100-SXM4-80GB"}}

@@ -10,7 +10,7 @@ from tests.unit.planning.pairs import ENGINE, VLLM, Json, checked, claim, drafte
 from tests.unit.specs import facts, head
 
 if TYPE_CHECKING:
-    from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+    from specdec_operator.api.v1alpha1.model_facts import ModelFacts
 
 
 SHAPE = "head and target share hidden size 4096 and vocabulary 128256"

@@ -15,7 +15,7 @@ from tests.unit.specs import CONFIGURATION, TABLE, engines_of, model, plan_of, r
 from tests.unit.strategies import is_taken, model_facts, served_specs, specs
 
 if TYPE_CHECKING:
-    from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+    from specdec_operator.api.v1alpha1.model_facts import ModelFacts
     from specdec_operator.planning.refusal import Refusal
     from tests.unit.strategies import Json
 

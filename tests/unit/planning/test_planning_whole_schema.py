@@ -16,7 +16,7 @@ from tests.unit.strategies import is_taken
 from tests.unit.whole_schema import specs_past_a_bound, whole_cases
 
 if TYPE_CHECKING:
-    from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+    from specdec_operator.api.v1alpha1.model_facts import ModelFacts
     from specdec_operator.planning.placement import PodPlacement
     from specdec_operator.planning.refusal import Refusal
     from tests.unit.whole_schema import Json

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+from specdec_operator.api.v1alpha1.model_facts import ModelFacts
 from specdec_operator.pod.errors import ProgramFailure
 from specdec_operator.pod.model_facts import read_facts
 from specdec_operator.pod.termination import Succeeded, encode

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from specdec_operator.api.v1alpha1.model_artifact import ModelFacts
+from specdec_operator.api.v1alpha1.model_facts import ModelFacts
 from specdec_operator.pod.errors import ProgramFailure
 from specdec_operator.pod.inputs import InspectInput
 from specdec_operator.pod.inspect_model import inspect_model

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from specdec_operator.api.v1alpha1.model_artifact import DataSetFacts
+from specdec_operator.api.v1alpha1.model_facts import DataSetFacts
 from specdec_operator.planning.refusal import Refused
 from specdec_operator.resources.render import NIL_UID, Known, Renderer, Rendering
 from specdec_operator.resources.template import Templates

@@ -51,3 +51,4 @@ DeviceIds = Annotated[
     Field(min_length=1, max_length=64, json_schema_extra={"x-kubernetes-list-type": "set"}),
     AfterValidator(distinct),
 ]
+Digest = Annotated[str, Field(max_length=64, pattern=patterns.HEX_DIGEST.expression)]

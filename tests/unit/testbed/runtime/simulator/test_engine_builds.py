@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import testbed.runtime
-from specdec_operator.api.v1alpha1.model_artifact import ModelFacts, MountedModel
+from specdec_operator.api.v1alpha1.artifact_inputs import MountedModel
+from specdec_operator.api.v1alpha1.model_facts import ModelFacts
 from specdec_operator.planning.admission import admit
 from specdec_operator.planning.engine_expectations import engine_expectation
 from specdec_operator.planning.engines import plan_engines
