@@ -57,7 +57,8 @@ def default_refusals(method: Method, backend: Backend, *, table: CapabilityTable
         return never
     message = (
         f"every release that serves {method} on {backend} ({', '.join(table.with_method(backend, method))}) is a "
-        "stand-in or has a known blocking defect: name one in runtime.release, with a mended image in runtime.image"
+        "stand-in or has a known blocking defect, or is added by the operator's configuration: name one in "
+        "runtime.release or in its defaultReleases; a defect needs a mended image in runtime.image"
     )
     return [Refusal(reason="ReleaseDefect", path=_RELEASE, message=message)]
 
@@ -86,7 +87,9 @@ def _lack(method: Method, backend: Backend, release: Release) -> str:
     if release.support(backend) is None:
         return f"no {backend}" if release.has_image_for(backend) else "no image"
     defect = release.blocking_defect(backend, method)
-    return defect.id if defect else f"no {method}"
+    if method not in release.methods(backend):
+        return f"no {method}"
+    return defect.id if defect else "added by the configuration, and taken where it is named"
 
 
 def _no_backend(method: Method, backend: Backend, release: Release, table: CapabilityTable) -> Refusal:

@@ -41,6 +41,7 @@ class Resolution:
         gpu_product: The node label of builds and serving, or None for any GPU.
         storage: The store, or None if nothing is downloaded or built.
         pins: What the spec left open, with the reason.
+        stock_image: Whether the image is a shipped row's, whose content is known by its TensorRT-LLM.
     """
 
     backend: Backend
@@ -51,6 +52,7 @@ class Resolution:
     storage: Storage | None
     placement: PodPlacement
     pins: tuple[Pin, ...]
+    stock_image: bool = False
 
     @property
     def store_claim(self) -> str | None:
@@ -93,15 +95,17 @@ def resolve(
     ]
     if refusals or release is None:
         raise Refused(tuple(refusals))
+    image = spec.runtime.image or RuntimeImage(reference=release.image_for(backend))
     return Resolution(
         backend=backend,
         release=release,
-        image=spec.runtime.image or RuntimeImage(reference=release.image_for(backend)),
+        image=image,
         draft_tokens=draft_tokens(spec, usual=table.words.of(spec.speculation.method, backend).draft_tokens),
         gpu_product=product,
         storage=storage,
         placement=place(spec, backend),
         pins=(pin,) if pin else (),
+        stock_image=table.is_stock(image.reference, release.tensorrt_llm),
     )
 
 

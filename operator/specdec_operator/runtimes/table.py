@@ -49,25 +49,41 @@ class TableError(Exception):
 
 @dataclass(frozen=True)
 class CapabilityTable:
-    """All known releases, oldest first, and the words for what they lack."""
+    """All known releases, oldest first, and the words for what they lack.
+
+    Attributes:
+        added: Names of the rows that the operator's configuration adds, not those that it puts in a shipped one's
+            place.
+        stock: Images of the shipped rows with the TensorRT-LLM that each holds.
+    """
 
     releases: tuple[Release, ...]
     words: MethodWords = field(default_factory=load_methods)
+    added: frozenset[str] = frozenset()
+    stock: frozenset[tuple[str, str]] = frozenset()
 
     def find(self, name: str) -> Release | None:
         """The release of that name."""
         return next((release for release in self.releases if release.name == name), None)
 
     def default(self, backend: Backend, method: Method) -> Release | None:
-        """The newest release that serves the method on the backend without a known blocking defect."""
+        """The newest release that serves the method on the backend without a known blocking defect.
+
+        A row that the configuration adds is none: a private image is used where it is named.
+        """
         for release in reversed(self.releases):
             if (
                 method in release.methods(backend)
                 and release.blocking_defect(backend, method) is None
                 and not release.simulator
+                and release.name not in self.added
             ):
                 return release
         return None
+
+    def is_stock(self, image: str, tensorrt_llm: str | None) -> bool:
+        """Whether an image is a shipped row's and holds the TensorRT-LLM that the row says."""
+        return (image, tensorrt_llm or "") in self.stock
 
     def with_method(self, backend: Backend, method: Method) -> tuple[str, ...]:
         """Names of the releases that serve the method on the backend."""
@@ -100,12 +116,24 @@ def load_table(extra: Sequence[Mapping[str, Any]] = ()) -> CapabilityTable:
         TableError: A row is wrong; the message names it and the field.
     """
     text = resources.files("specdec_operator.runtimes").joinpath("releases.yaml").read_text(encoding="utf-8")
-    rows: dict[str, Mapping[str, Any]] = {}
-    for document in [*read_yaml(text)["releases"], *extra]:
+    shipped = _rows(read_yaml(text)["releases"], {})
+    rows = _rows(extra, shipped)
+    releases = {name: _release(row) for name, row in rows.items()}
+    return CapabilityTable(
+        tuple(sorted(releases.values(), key=lambda release: release.name)),
+        added=frozenset(rows.keys() - shipped.keys()),
+        stock=frozenset((row["image"], str(row["tensorrtLLM"])) for row in shipped.values() if "image" in row),
+    )
+
+
+def _rows(
+    documents: Sequence[Mapping[str, Any]], before: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Mapping[str, Any]]:
+    rows = dict(before)
+    for document in documents:
         row = _inherited(document, rows)
         rows[str(row.get("name", "?"))] = row
-    releases = [_release(row) for row in rows.values()]
-    return CapabilityTable(tuple(sorted(releases, key=lambda release: release.name)))
+    return rows
 
 
 def _inherited(document: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -139,6 +139,23 @@ def test_what_decides_the_content_is_part_of_the_key(changes: dict[str, Any]) ->
     assert key_of(**changes) != key_of()
 
 
+@pytest.mark.parametrize(
+    ("row", "shared"),
+    [
+        ({"name": "26.04-own", "like": "26.04", "image": "registry.example.com/triton:1"}, False),
+        ({"name": "26.04", "like": "26.04", "image": "registry.example.com/triton:1"}, False),
+        ({"name": "26.04-own", "like": "26.04"}, True),
+    ],
+)
+def test_a_row_with_an_image_of_its_own_has_engines_of_its_own(row: dict[str, Any], *, shared: bool) -> None:
+    made = model(BASELINE_ENGINE, runtime={"backend": "TensorRTEngine", "release": row["name"]})
+    resolution = admit(made, table=load_table([{**row, "source": "a test"}]), configuration=CONFIGURATION)
+    places = {request.role: request.yields for request in models_of(model(BASELINE_ENGINE)) if request.yields}
+    (engine,) = plan_engines(made.spec, resolution, facts=facts_of(made), models=places)
+
+    assert (engine.spec.key == key_of()) is shared
+
+
 def test_another_commit_is_another_engine() -> None:
     assert key_of({"target": facts(commit="3" * 40)}) != key_of()
 

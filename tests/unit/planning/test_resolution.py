@@ -58,7 +58,7 @@ def test_the_configured_release_goes_before_the_newest() -> None:
 
 def test_a_pin_is_kept_when_a_newer_release_comes() -> None:
     first = resolved(EAGLE3)
-    newer = load_table([{**_row(), "name": "27.01"}])
+    newer = CapabilityTable(load_table([{**_row(), "name": "27.01"}]).releases)
     again = resolve(model(EAGLE3).spec, table=newer, configuration=CONFIGURATION, pins=first.pins)
 
     assert (again.release.name, again.pins) == ("26.02", first.pins)
@@ -74,7 +74,7 @@ def test_a_pin_is_kept_when_a_newer_release_comes() -> None:
 )
 def test_a_pin_goes_when_a_field_that_governs_it_changes(changes: dict[str, Any]) -> None:
     first = resolved(EAGLE3)
-    newer = load_table([{**_row(), "name": "27.01"}])
+    newer = CapabilityTable(load_table([{**_row(), "name": "27.01"}]).releases)
     again = resolve(model(EAGLE3, **changes).spec, table=newer, configuration=CONFIGURATION, pins=first.pins)
 
     assert again.release.name != first.release.name
@@ -85,7 +85,7 @@ def test_a_pin_goes_when_a_field_that_governs_it_changes(changes: dict[str, Any]
 )
 def test_a_pin_stays_when_another_field_changes(changes: dict[str, Any]) -> None:
     first = resolved(EAGLE3)
-    newer = load_table([{**_row(), "name": "27.01"}])
+    newer = CapabilityTable(load_table([{**_row(), "name": "27.01"}]).releases)
     again = resolve(model(EAGLE3, **changes).spec, table=newer, configuration=CONFIGURATION, pins=first.pins)
 
     assert again.release.name == first.release.name
@@ -93,7 +93,7 @@ def test_a_pin_stays_when_another_field_changes(changes: dict[str, Any]) -> None
 
 def test_a_refresh_resolves_anew() -> None:
     first = resolved(EAGLE3)
-    newer = load_table([{**_row(), "name": "27.01"}])
+    newer = CapabilityTable(load_table([{**_row(), "name": "27.01"}]).releases)
     again = resolve(model(EAGLE3).spec, table=newer, configuration=CONFIGURATION, pins=first.pins, refresh="1")
 
     assert again.release.name == "27.01"
@@ -114,6 +114,29 @@ def test_a_pinned_release_that_is_in_no_row_any_more_is_chosen_anew() -> None:
     again = resolve(model(EAGLE3).spec, table=shrunk, configuration=CONFIGURATION, pins=first.pins)
 
     assert again.release.name == "26.01"
+
+
+def test_a_row_of_the_configuration_moves_no_model_that_names_no_release() -> None:
+    table = load_table([{**_row(), "name": "27.01"}])
+    resolution = resolved(EAGLE3, table=table)
+
+    assert resolution.release.name == "26.02"
+    assert "27.01 (added by the configuration, and taken where it is named)" in resolution.pins[0].reason
+
+
+def test_a_row_of_the_configuration_is_the_default_where_it_is_named_so() -> None:
+    configuration = OperatorConfiguration.model_validate({"defaultReleases": {"LLMAPI": "27.01"}})
+    table = load_table([{**_row(), "name": "27.01"}])
+
+    assert resolve(model(EAGLE3).spec, table=table, configuration=configuration).release.name == "27.01"
+
+
+def test_a_method_that_only_rows_of_the_configuration_serve_asks_for_a_name() -> None:
+    table = load_table([{**_row(), "name": "27.01"}])
+    only = CapabilityTable(table.releases[-1:], added=table.added)
+
+    with pytest.raises(Refused, match=r"added by the operator's configuration: name one in runtime\.release or in its"):
+        resolved(EAGLE3, table=only)
 
 
 def test_an_unknown_release_is_refused() -> None:

@@ -168,7 +168,7 @@ def test_vllm_before_0_28_speculates_in_one_pipeline_stage() -> None:
 def test_vllm_from_0_28_speculates_in_several_pipeline_stages() -> None:
     own = {"image": "registry.example.com/vllm:1", "version": "0.28.0", "methods": ["Eagle3"]}
     table = load_table([{"name": "27.01", "VLLM": own, "source": "a test"}])
-    made = model(EAGLE3, runtime={"backend": "VLLM"}, target__parallelism={"pipeline": 2})
+    made = model(EAGLE3, runtime={"backend": "VLLM", "release": "27.01"}, target__parallelism={"pipeline": 2})
 
     assert refusals(made, table=table, configuration=CONFIGURATION) == ()
 

@@ -23,6 +23,11 @@ VLLM = {"image": "registry.example.com/vllm:1", "version": "0.28.0", "methods": 
 DEFECT = {"id": "broken", "backends": ["LLMAPI"], "remedy": "take another"}
 
 
+def shipped(row: dict[str, Any]) -> CapabilityTable:
+    """The table as if a row came with the operator."""
+    return CapabilityTable(load_table([row]).releases)
+
+
 def test_releases_are_in_their_order() -> None:
     names = [release.name for release in load_table().releases]
 
@@ -239,10 +244,36 @@ def test_a_row_without_a_name_is_refused() -> None:
 
 
 def test_the_default_is_the_newest_release() -> None:
-    default = load_table([ROW]).default("LLMAPI", "Eagle3")
+    default = shipped(ROW).default("LLMAPI", "Eagle3")
 
     assert default is not None
     assert default.name == "27.01"
+
+
+def test_a_row_that_the_configuration_adds_is_no_default() -> None:
+    default = load_table([{**ROW, "name": "26.02-own"}, ROW]).default("LLMAPI", "Eagle3")
+
+    assert default is not None
+    assert default.name == "26.02"
+
+
+def test_a_row_that_takes_a_shipped_one_s_place_may_be_the_default() -> None:
+    mended = {"name": "26.07", "like": "26.07", "defects": [], "source": "a test"}
+    default = load_table([mended]).default("LLMAPI", "Eagle3")
+
+    assert default is not None
+    assert default.name == "26.07"
+
+
+def test_an_image_is_stock_with_the_version_that_a_shipped_row_says() -> None:
+    image = "nvcr.io/nvidia/tritonserver:26.04-trtllm-python-py3"
+    table = load_table([{**ROW, "name": "26.04"}])
+
+    assert [table.is_stock(image, "1.2.1"), table.is_stock(image, "1.3.0"), table.is_stock(ROW["image"], "1.3.0")] == [
+        True,
+        False,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -250,14 +281,14 @@ def test_the_default_is_the_newest_release() -> None:
     [{"defects": [DEFECT]}, {"LLMAPI": {"methods": ["None"]}}, {"simulator": True}, {"LLMAPI": None, "VLLM": VLLM}],
 )
 def test_a_release_that_can_not_serve_is_no_default(change: dict[str, Any]) -> None:
-    default = load_table([{**ROW, **change}]).default("LLMAPI", "Eagle3")
+    default = shipped({**ROW, **change}).default("LLMAPI", "Eagle3")
 
     assert default is not None
     assert default.name == "26.02"
 
 
 def test_a_defect_that_does_not_block_keeps_a_release_the_default() -> None:
-    default = load_table([{**ROW, "defects": [{**DEFECT, "blocking": False}]}]).default("LLMAPI", "Eagle3")
+    default = shipped({**ROW, "defects": [{**DEFECT, "blocking": False}]}).default("LLMAPI", "Eagle3")
 
     assert default is not None
     assert default.name == "27.01"
