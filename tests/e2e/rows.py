@@ -126,8 +126,10 @@ ENGINE_ROWS: Mapping[str, Json] = {
 
 ENGINE_REFUSED: Mapping[str, Json] = {"eagle2": _row("TensorRTEngine", "Eagle2", draft="tiny-llama-eagle")}
 
-PREBUILT: Json = _engine(
+PREBUILT: Json = _row(
+    "TensorRTEngine",
     "None",
-    engine={"maxBatchSize": 2, "prebuilt": {"target": {"claimName": "models", "subPath": "engine"}}},
+    engine={"prebuilt": {"target": {"claimName": "models", "subPath": "engine"}}},
+    serving={"maxBatchSize": 2},
 )
 """A row whose engine somebody else built: it is applied once the engine is there."""
