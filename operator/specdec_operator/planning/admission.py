@@ -8,6 +8,7 @@ from specdec_operator.api.v1alpha1 import labels
 from specdec_operator.api.v1alpha1.speculative_model import default_backend
 from specdec_operator.planning import choices, engine_rules, serving_rules, speculation_rules
 from specdec_operator.planning.acquire import GPU_PRODUCT_LABEL
+from specdec_operator.planning.gpu_rules import gpu_refusals
 from specdec_operator.planning.placement import place
 from specdec_operator.planning.refusal import Refusal, Refused
 from specdec_operator.planning.resolution import Resolution, needs_store, resolve
@@ -39,6 +40,7 @@ def admit(
     found += _own_refusals(model.spec, configuration)
     if resolution is not None:
         found += _release_environment(model.spec, resolution)
+        found += gpu_refusals(model.spec, resolution)
         found += engine_rules.engine_refusals(model.spec, resolution)
     if resolution is None or found:
         raise Refused(tuple(found))

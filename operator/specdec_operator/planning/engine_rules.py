@@ -10,7 +10,6 @@ from specdec_operator.planning.engine_limits import engine_roles
 from specdec_operator.planning.quantization_rules import quantization_refusals
 from specdec_operator.planning.refusal import Refusal
 from specdec_operator.runtimes.engine_builds import engine_builds
-from specdec_operator.runtimes.gpus import compute_capability
 from specdec_operator.runtimes.versions import at_least
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ def engine_refusals(spec: SpeculativeModelSpec, resolution: Resolution) -> list[
     if default_backend(spec) != "TensorRTEngine":
         return quantization_refusals(spec, resolution)
     return [
-        *_gpu(spec, resolution),
         *quantization_refusals(spec, resolution),
         *build_argument_refusals(spec),
         *_prebuilt(spec),
@@ -120,22 +118,6 @@ def _published(role: str, spec: SpeculativeModelSpec, facts: ModelFacts) -> list
     else:
         return []
     return [Refusal(reason="QuantizationUnsupported", path=path, message=f"{message}its full precision")]
-
-
-def _gpu(spec: SpeculativeModelSpec, resolution: Resolution) -> list[Refusal]:
-    build = engine_builds().methods.get(spec.speculation.method)
-    least = build.minimum_capability if build else None
-    found = compute_capability(resolution.gpu_product or "")
-    if least is None or found is None or found >= least:
-        return []
-    return [
-        Refusal(
-            reason="GpuTooOld",
-            path="spec.placement.gpu.product",
-            message=f"{spec.speculation.method} engines need compute capability {least[0]}.{least[1]}, "
-            f"{resolution.gpu_product} has {found[0]}.{found[1]}: name newer GPUs, or use another method",
-        )
-    ]
 
 
 def _prebuilt(spec: SpeculativeModelSpec) -> list[Refusal]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from specdec_operator.api.v1alpha1.speculation import METHODS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from specdec_operator.api.v1alpha1.runtime import Backend
     from specdec_operator.api.v1alpha1.speculation import Method
@@ -34,6 +34,8 @@ head and target are one model there. Use `Eagle3` on `LLMAPI`. |
 | Prompt lookup with engines | It is a loop of the client's. Use `NGram` on `LLMAPI` or `VLLM`. |
 | LoRA adapters, multimodal targets | Out of scope. |
 """
+
+_LETTERS: Final[Mapping[Backend, str]] = {"LLMAPI": "L", "TensorRTEngine": "E", "VLLM": "V"}
 
 
 def page(table: CapabilityTable) -> str:
@@ -105,10 +107,10 @@ def _grid(table: CapabilityTable) -> str:
 
 
 def _cell(release: Release, method: Method, backends: Sequence[Backend]) -> str:
-    letters = {"LLMAPI": "L", "TensorRTEngine": "E", "VLLM": "V"}
     served = [backend for backend in backends if method in release.methods(backend)]
     return " ".join(
-        f"({letters[backend]})" if release.blocking_defect(backend, method) else letters[backend] for backend in served
+        f"({_LETTERS[backend]})" if release.blocking_defect(backend, method) else _LETTERS[backend]
+        for backend in served
     )
 
 
@@ -122,19 +124,30 @@ def _releases(table: CapabilityTable) -> str:
             *(
                 (release.vllm.version, release.vllm.cuda or "", release.vllm.minimum_driver or "")
                 if release.vllm
-                else "  "
+                else ("", "", "")
             ),
+            _oldest_gpus(release),
             release.source.strip(),
         )
         for release in table.releases
     ]
-    head = ("Release", "TensorRT-LLM", "CUDA", "driver", "vLLM", "CUDA", "driver", "Source")
+    head = ("Release", "TensorRT-LLM", "CUDA", "driver", "vLLM", "CUDA", "driver", "GPUs from", "Source")
     text = (
         "\nThe driver is the lowest that the image needs; a `?` marks a version about which sources disagree, so that "
-        "none is asked of the image. 26.09 and 26.10 are left out: no public table names their vLLM, and no "
+        "none is asked of the image. GPUs: the lowest compute capability that each backend runs on. 26.09 and 26.10 are "
+        "left out: no public table names their vLLM, and no "
         "TensorRT-LLM image was built for them.\n"
     )
     return f"## What is inside\n{text}\n{_table(head, reversed(rows))}"
+
+
+def _oldest_gpus(release: Release) -> str:
+    floors = [(letter, release.support(backend)) for backend, letter in _LETTERS.items()]
+    return ", ".join(
+        f"{letter} {support.minimum_compute_capability}"
+        for letter, support in floors
+        if support and support.minimum_compute_capability
+    )
 
 
 def _spellings(table: CapabilityTable) -> str:

@@ -20,6 +20,7 @@ from specdec_operator.api.v1alpha1.speculation import Method
 from specdec_operator.runtimes.versions import at_least
 
 Version = Annotated[str, Field(max_length=40, pattern=patterns.VERSION.expression)]
+ComputeCapability = Annotated[str, Field(max_length=8, pattern=patterns.COMPUTE_CAPABILITY.expression)]
 Spelling = Annotated[str, Field(min_length=1, max_length=64)]
 ImagePaths = Annotated[list[Annotated[str, Field(min_length=2, max_length=256)]], Field(min_length=1, max_length=8)]
 """Where an image may keep a file or directory: the first that exists."""
@@ -69,6 +70,8 @@ class LlmApiSupport(ApiModel):
 
     methods: list[Method]
     """What it can serve."""
+    minimum_compute_capability: ComputeCapability | None = None
+    """The oldest GPUs that it runs on, where that is known."""
     template: ImagePaths = ["/app/all_models/llmapi/tensorrt_llm"]
     """Where the image keeps the model template."""
     draft_model_key: Spelling = "speculative_model_dir"
@@ -88,6 +91,8 @@ class EngineSupport(ApiModel):
 
     methods: list[Method]
     """What it can serve."""
+    minimum_compute_capability: ComputeCapability | None = None
+    """The oldest GPUs that it builds for and runs on, where that is known."""
     templates: ImagePaths = ["/app/all_models/inflight_batcher_llm"]
     """Where the image keeps the model templates."""
     quantization_formats: list[QuantizationFormat] = list(get_args(QuantizationFormat))
@@ -108,6 +113,8 @@ class VllmSupport(ApiModel):
     """The CUDA version inside."""
     minimum_driver: Version | None = None
     """The lowest NVIDIA driver."""
+    minimum_compute_capability: ComputeCapability | None = None
+    """The oldest GPUs that it runs on, where that is known."""
     methods: list[Method]
     """What it can serve."""
     configuration: Literal["Flat", "Nested"] = "Nested"

@@ -87,6 +87,7 @@ VERSION: Final = Pattern(
     r"^[0-9]+(\.[0-9]+)*([A-Za-z0-9.+-]*[A-Za-z0-9])?$",
     "a version, as in '1.2.0' or '1.2.0rc4'",
 )
+COMPUTE_CAPABILITY: Final = Pattern(r"^[0-9]+\.[0-9]+$", 'a compute capability, as in "8.9", in quotes')
 WORD: Final = Pattern(r"^[A-Za-z][A-Za-z0-9]*$", "one word of letters and digits that begins with a letter")
 STEP_NAME: Final = Pattern(
     r"^[a-z]([-a-z0-9]*[a-z0-9])?$",
@@ -139,6 +140,7 @@ PATTERNS: Final = (
     HUB_ENDPOINT_OR_DEFAULT,
     RELEASE,
     VERSION,
+    COMPUTE_CAPABILITY,
     WORD,
     STEP_NAME,
     HEX_DIGEST,
