@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 MESSAGE_CHARACTERS = 500
 
 # An applied body is read as YAML: its parser refuses JSON's surrogate pairs, and takes some raw characters below
-# U+10000 for line breaks.
-_BEYOND_ASCII = re.compile("[\x7f-\uffff]")
+# U+10000 for line breaks. The API server's own encoder escapes the three that mean something in HTML.
+_ESCAPED = re.compile("[<>&\x7f-\uffff]")
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,14 @@ class Request:
     def content(self) -> bytes | None:
         """Return the bytes to send.
 
-        Keys are sorted, as the API server writes them: it compares the data of a ControllerRevision byte by byte, and
-        would take another order for a change of an immutable field in each later patch.
+        Keys are sorted, and letters escaped, as the API server writes them: it compares the data of a
+        ControllerRevision byte by byte, and would take another spelling for a change of an immutable field in each
+        later patch. Its garbage collector patches too: to finish a deletion in the foreground, or to orphan.
         """
         if self.body is None:
             return None
         text = json.dumps(self.body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return _BEYOND_ASCII.sub(_escaped, text).encode()
+        return _ESCAPED.sub(_escaped, text).encode()
 
 
 def _escaped(character: re.Match[str]) -> str:

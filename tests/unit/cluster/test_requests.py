@@ -15,7 +15,9 @@ def sent(body: object) -> bytes:
     return content
 
 
-@pytest.mark.parametrize("text", ["plain", "ä é", "line\u2028separator", "next\u0085line", "emoji \U0001f680", "\x7f"])
+@pytest.mark.parametrize(
+    "text", ["plain", "ä é", "line\u2028separator", "next\u0085line", "emoji \U0001f680", "\x7f", "<&>"]
+)
 def test_a_body_reads_the_same_as_json_and_as_yaml(text: str) -> None:
     content = sent({"data": text})
 
@@ -24,6 +26,10 @@ def test_a_body_reads_the_same_as_json_and_as_yaml(text: str) -> None:
 
 def test_a_letter_beyond_the_basic_plane_is_sent_as_itself_not_as_surrogates() -> None:
     assert "\U0001f680".encode() in sent({"data": "\U0001f680"})
+
+
+def test_what_go_s_encoder_escapes_is_escaped() -> None:
+    assert sent({"data": "a<b && c>d"}) == rb'{"data":"a\u003cb \u0026\u0026 c\u003ed"}'
 
 
 def test_keys_are_sorted() -> None:
