@@ -110,3 +110,18 @@ def test_the_chart_is_asked_for_in_the_version_that_there_is() -> None:
     assert version is not None
     assert one("argocd", "operator.yaml")["spec"]["source"]["targetRevision"] == version[1]
     assert one("flux", "operator", "source.yaml")["spec"]["ref"]["semver"] == f"{version[1].rpartition('.')[0]}.x"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tests" / "golden").glob("*.yaml")), ids=lambda path: path.stem)
+def test_nothing_that_the_operator_makes_looks_like_a_git_tool_s_own(path: Path) -> None:
+    made = list(yaml.load_all(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
+    keys = {key for o in made for part in ("labels", "annotations") for key in (o["metadata"].get(part) or {})}
+    assert keys
+    assert not {key for key in keys if key == "app.kubernetes.io/instance" or "argocd" in key or "fluxcd" in key}
+
+
+def test_the_store_that_the_operator_makes_has_no_owner_that_takes_it_along() -> None:
+    golden = ROOT / "tests" / "golden" / "eagle-vicuna-7b.yaml"
+    made = yaml.load_all(golden.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+    (claim,) = [o for o in made if o["kind"] == "PersistentVolumeClaim"]
+    assert "ownerReferences" not in claim["metadata"]
