@@ -27,7 +27,7 @@ from specdec_operator.planning.plan import plan_serving
 from specdec_operator.runtimes.table import CapabilityTable, load_table
 
 if TYPE_CHECKING:
-    from specdec_operator.resources.render import Known
+    from specdec_operator.resources.known import Known
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.yaml"))
 

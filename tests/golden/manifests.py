@@ -16,7 +16,8 @@ from specdec_operator.api.v1alpha1.speculative_model import parse
 from specdec_operator.cli.documents import read_documents
 from specdec_operator.cli.facts import read_facts_file
 from specdec_operator.cli.output import as_yaml
-from specdec_operator.resources.render import Known, Renderer
+from specdec_operator.resources.known import Known
+from specdec_operator.resources.render import Renderer
 from specdec_operator.resources.template import Templates
 from specdec_operator.runtimes.table import load_table
 

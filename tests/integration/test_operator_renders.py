@@ -18,7 +18,8 @@ from specdec_operator.cluster.resources import (
     PERSISTENT_VOLUME_CLAIMS,
     SERVICES,
 )
-from specdec_operator.resources.render import Known, Renderer
+from specdec_operator.resources.known import Known
+from specdec_operator.resources.render import Renderer
 from specdec_operator.resources.template import Templates
 from specdec_operator.runtimes.table import load_table
 from tests.integration.scene import Scene, Stage, configuration, draft_target, eagle3, engine

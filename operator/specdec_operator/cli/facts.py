@@ -15,7 +15,7 @@ from specdec_operator.cli.documents import read_documents
 from specdec_operator.cli.errors import FactsError
 from specdec_operator.pod.errors import ProgramFailure
 from specdec_operator.pod.model_facts import read_facts
-from specdec_operator.resources.render import Known
+from specdec_operator.resources.known import Known
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -25,7 +25,8 @@ from specdec_operator.cli.errors import CommandLineError
 from specdec_operator.cli.facts import inspect_models, read_facts_file
 from specdec_operator.cli.output import as_yaml
 from specdec_operator.planning.refusal import Refused
-from specdec_operator.resources.render import Known, Renderer
+from specdec_operator.resources.known import Known
+from specdec_operator.resources.render import Renderer
 from specdec_operator.resources.template import Templates
 from specdec_operator.runtimes.table import TableError, load_table
 

@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from specdec_operator.api.v1alpha1.status import Pin
-from specdec_operator.cluster.errors import AlreadyExists, NotFound
-from specdec_operator.cluster.resources import PERSISTENT_VOLUME_CLAIMS
-from specdec_operator.planning.acquire import acquire, commit_pins
+from specdec_operator.planning.acquire import commit_pins
 from specdec_operator.planning.admission import admit
-from specdec_operator.planning.calibration import acquire_texts
-from specdec_operator.planning.engines import plan_engines
-from specdec_operator.planning.pair import check_pair
-from specdec_operator.planning.plan import claims_of, plan_serving
 from specdec_operator.planning.refusal import Refused
+from specdec_operator.planning.steps import ContentFacts, acquire_content
+from specdec_operator.reconcile.claims import ensure_store, single_node_claims
 from specdec_operator.reconcile.halt import Halt
 from specdec_operator.reconcile.refused_write import refusals_halt
 from specdec_operator.resources.labels import REFRESH, RESTART
 from specdec_operator.resources.serving import render_revision
-from specdec_operator.resources.workload import store_claim
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from specdec_operator.api.v1alpha1.model_artifact import ModelArtifact
-    from specdec_operator.api.v1alpha1.model_facts import DataSetFacts, ModelFacts
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel
     from specdec_operator.api.v1alpha1.status import ConditionType
-    from specdec_operator.cluster.api import JsonObject
     from specdec_operator.planning.acquire import ArtifactRequest
     from specdec_operator.planning.plan import ServingPlan
     from specdec_operator.planning.resolution import Resolution
+    from specdec_operator.planning.steps import ContentStep, EngineStep
     from specdec_operator.reconcile.conditions import Conditions
     from specdec_operator.reconcile.context import Context
     from specdec_operator.reconcile.usage import Usage
@@ -60,6 +55,7 @@ class Preparation:
         self._model = model
         self._usage = usage
         self._conditions = conditions
+        self._refresh = model.metadata.annotations.get(REFRESH, "")
         self.resolution: Resolution | None = None
         self.pins: tuple[Pin, ...] = tuple(model.status.pins)
 
@@ -69,56 +65,23 @@ class Preparation:
         Raises:
             Halt: Something is refused, failed or still being made.
         """
-        resolution = self._resolve()
-        with refusals_halt("ModelsCached"):
-            await self._store(resolution)
-        models = acquire(
-            self._model.spec,
-            resolution,
-            configuration=self._context.configuration,
-            pins=self._model.status.pins,
-            refresh=self._model.metadata.annotations.get(REFRESH, ""),
-        )
-        texts = self._texts(resolution)
-        self._keep_commits((*models, *texts), commits={})
-        facts, data_sets = await self._facts((*models, *texts))
-        self._pair(resolution, facts)
-        engines = self._plan_engines(resolution, facts, data_sets, (*models, *texts))
-        digests = await self._engines(engines)
-        plan = plan_serving(
-            self._model.spec,
-            resolution,
-            facts=facts,
-            models=models,
-            engines=engines,
-            engine_digests=digests,
-            single_node=await self._single_node(claims_of((*models, *engines))),
-        )
+        resolution = self._admit()
+        await self._store(resolution)
+        content = self._acquire(resolution)
+        engines = self._pair(content, await self._cached(content))
+        plan = await self._planned(engines)
         self.pins = (*self.pins, *derived_pins(plan.files))
-        assembly = (await self._ready((plan.assembly,), condition="EnginesReady"))["assembly"]
-        built = _told(engines) if engines else "this backend builds no engine"
-        self._conditions.set(
-            "EnginesReady", "True", "Built" if engines else "NotNeeded", f"{built}; repository assembled"
-        )
-        revision = render_revision(
-            self._model,
-            plan,
-            assembly_digest=assembly.status.digest,
-            templates=self._context.templates,
-            restart=self._model.metadata.annotations.get(RESTART, ""),
-        )
-        return Prepared(plan=plan, revision=revision)
+        assembly_digest = await self._assembled(plan, engines.requests)
+        return Prepared(plan=plan, revision=self._render(plan, assembly_digest=assembly_digest))
 
-    def _resolve(self) -> Resolution:
-        try:
+    def _admit(self) -> Resolution:
+        with _refused_plan_halts("Accepted"):
             resolution = admit(
                 self._model,
                 table=self._context.table,
                 configuration=self._context.configuration,
-                refresh=self._model.metadata.annotations.get(REFRESH, ""),
+                refresh=self._refresh,
             )
-        except Refused as refused:
-            raise _halt("Accepted", refused) from refused
         self.resolution = resolution
         self.pins = resolution.pins
         simulated = " (a simulator: no GPU is used)" if resolution.release.simulator else ""
@@ -128,73 +91,65 @@ class Preparation:
 
     async def _store(self, resolution: Resolution) -> None:
         claim = resolution.storage.claim if resolution.storage else None
-        if claim is None:
-            return
-        namespace = self._model.metadata.namespace
-        try:
-            await self._context.api.get(PERSISTENT_VOLUME_CLAIMS, namespace=namespace, name=claim.claim_name)
-        except NotFound:
-            try:
-                await self._context.api.create(PERSISTENT_VOLUME_CLAIMS, store_claim(claim, namespace=namespace))
-            except AlreadyExists:
-                return
+        if claim:
+            with refusals_halt("ModelsCached"):
+                await ensure_store(self._context.api, claim, namespace=self._model.metadata.namespace)
 
-    async def _single_node(self, claims: Iterable[str]) -> frozenset[str]:
-        """Those of the claims whose volume one node mounts at a time."""
-        namespace = self._model.metadata.namespace
-        found = {}
-        for claim in sorted(claims):
-            try:
-                found[claim] = await self._context.api.get(PERSISTENT_VOLUME_CLAIMS, namespace=namespace, name=claim)
-            except NotFound:
-                continue  # its artifact says so
-        return frozenset(name for name, claim in found.items() if _by_one_node(claim))
-
-    async def _facts(self, wanted: Sequence[ArtifactRequest]) -> tuple[dict[str, ModelFacts], dict[str, DataSetFacts]]:
-        artifacts = await self._ready(wanted, condition="ModelsCached")
-        facts = {role: artifact.status.facts for role, artifact in artifacts.items() if artifact.status.facts}
-        texts = {role: artifact.status.data_set for role, artifact in artifacts.items() if artifact.status.data_set}
-        self._keep_commits(wanted, commits={role: artifact.status.commit for role, artifact in artifacts.items()})
-        held = ", ".join(f"{role} {fact.architecture}" for role, fact in facts.items())
-        self._conditions.set("ModelsCached", "True", "Cached", held)
-        return facts, texts
-
-    def _keep_commits(self, models: Sequence[ArtifactRequest], *, commits: Mapping[str, str]) -> None:
-        resolved = self.resolution.pins if self.resolution else ()
-        self.pins = (*resolved, *commit_pins(models, self._model.status.pins, commits=commits))
-
-    def _texts(self, resolution: Resolution) -> tuple[ArtifactRequest, ...]:
-        return acquire_texts(
+    def _acquire(self, resolution: Resolution) -> ContentStep:
+        content = acquire_content(
             self._model.spec,
             resolution,
             configuration=self._context.configuration,
             pins=self._model.status.pins,
-            refresh=self._model.metadata.annotations.get(REFRESH, ""),
+            refresh=self._refresh,
+        )
+        self._keep_commits(content, commits={})
+        return content
+
+    async def _cached(self, content: ContentStep) -> ContentFacts:
+        artifacts = await self._ready(content.requests, condition="ModelsCached")
+        statuses = {role: artifact.status for role, artifact in artifacts.items()}
+        facts = {role: status.facts for role, status in statuses.items() if status.facts}
+        self._keep_commits(content, commits={role: status.commit for role, status in statuses.items()})
+        held = ", ".join(f"{role} {fact.architecture}" for role, fact in facts.items())
+        self._conditions.set("ModelsCached", "True", "Cached", held)
+        return ContentFacts(
+            models=facts, data_sets={role: status.data_set for role, status in statuses.items() if status.data_set}
         )
 
-    def _pair(self, resolution: Resolution, facts: dict[str, ModelFacts]) -> None:
-        try:
-            verdict = check_pair(self._model.spec, resolution, facts)
-        except Refused as refused:
-            raise _halt("PairVerified", refused) from refused
-        self._conditions.set("PairVerified", "True", verdict.reason, verdict.message)
+    def _keep_commits(self, content: ContentStep, *, commits: Mapping[str, str]) -> None:
+        kept = commit_pins(content.requests, self._model.status.pins, commits=commits)
+        self.pins = (*content.resolution.pins, *kept)
 
-    def _plan_engines(
-        self,
-        resolution: Resolution,
-        facts: dict[str, ModelFacts],
-        data_sets: dict[str, DataSetFacts],
-        models: Sequence[ArtifactRequest],
-    ) -> tuple[ArtifactRequest, ...]:
-        places = {model.role: model.yields for model in models if model.yields}
-        try:
-            return plan_engines(self._model.spec, resolution, facts=facts, models=places, data_sets=data_sets)
-        except Refused as refused:
-            raise _halt("PairVerified", refused) from refused
+    def _pair(self, content: ContentStep, facts: ContentFacts) -> EngineStep:
+        with _refused_plan_halts("PairVerified"):
+            engines = content.pair(facts)
+        self._conditions.set("PairVerified", "True", engines.verdict.reason, engines.verdict.message)
+        return engines
 
-    async def _engines(self, engines: Sequence[ArtifactRequest]) -> dict[str, str]:
-        artifacts = await self._ready(engines, condition="EnginesReady")
-        return {role: artifact.status.digest for role, artifact in artifacts.items()}
+    async def _planned(self, engines: EngineStep) -> ServingPlan:
+        artifacts = await self._ready(engines.requests, condition="EnginesReady")
+        single_node = await single_node_claims(
+            self._context.api, engines.claims, namespace=self._model.metadata.namespace
+        )
+        digests = {role: artifact.status.digest for role, artifact in artifacts.items()}
+        return engines.serving(digests=digests, single_node=single_node)
+
+    async def _assembled(self, plan: ServingPlan, engines: Sequence[ArtifactRequest]) -> str:
+        """The digest of the assembled model repository."""
+        assembly = (await self._ready((plan.assembly,), condition="EnginesReady"))["assembly"]
+        reason, built = ("Built", _told(engines)) if engines else ("NotNeeded", "this backend builds no engine")
+        self._conditions.set("EnginesReady", "True", reason, f"{built}; repository assembled")
+        return assembly.status.digest
+
+    def _render(self, plan: ServingPlan, *, assembly_digest: str) -> Revision:
+        return render_revision(
+            self._model,
+            plan,
+            assembly_digest=assembly_digest,
+            templates=self._context.templates,
+            restart=self._model.metadata.annotations.get(RESTART, ""),
+        )
 
     async def _ready(
         self, requests: Sequence[ArtifactRequest], *, condition: ConditionType
@@ -206,22 +161,21 @@ class Preparation:
         for role, artifact in (ended or waiting).items():
             status = artifact.status
             said = f"{role} ({artifact.metadata.name}): {status.message or status.reason}"
-            if ended:
-                said += (
-                    f". Then change the spec, or ask again: kubectl annotate specmodel/{self._model.metadata.name} "
-                    "specdec.dev/retry=1 --overwrite (each new value asks once)"
-                )
-            raise Halt(condition, status.reason, said, terminal=bool(ended))
+            remedy = _retry_remedy(self._model.metadata.name) if ended else ""
+            raise Halt(condition, status.reason, f"{said}{remedy}", terminal=bool(ended))
         return held
-
-
-def _by_one_node(claim: JsonObject) -> bool:
-    return not {"ReadWriteMany", "ReadOnlyMany"} & set(claim["spec"].get("accessModes") or [])
 
 
 def derived_pins(files: ServingFiles) -> tuple[Pin, ...]:
     """What the backend needs other than the spec says."""
     return tuple(Pin(name=derived.name, value=derived.value, reason=derived.reason) for derived in files.derived)
+
+
+def _retry_remedy(model: str) -> str:
+    return (
+        f". Then change the spec, or ask again: kubectl annotate specmodel/{model} "
+        "specdec.dev/retry=1 --overwrite (each new value asks once)"
+    )
 
 
 def _told(engines: Sequence[ArtifactRequest]) -> str:
@@ -230,6 +184,15 @@ def _told(engines: Sequence[ArtifactRequest]) -> str:
     return ", ".join(f"{count} engine(s) {done}" for count, done in parts if count)
 
 
-def _halt(condition: ConditionType, refused: Refused) -> Halt:
-    first = refused.refusals[0]
-    return Halt(condition, first.reason, "; ".join(str(refusal) for refusal in refused.refusals), terminal=True)
+@contextmanager
+def _refused_plan_halts(condition: ConditionType) -> Iterator[None]:
+    """Turn what planning refuses into the end of the way.
+
+    Raises:
+        Halt: With every refusal; only another spec can help.
+    """
+    try:
+        yield
+    except Refused as refused:
+        message = "; ".join(str(refusal) for refusal in refused.refusals)
+        raise Halt(condition, refused.refusals[0].reason, message, terminal=True) from refused

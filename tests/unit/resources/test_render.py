@@ -8,7 +8,8 @@ from hypothesis import given
 
 from specdec_operator.api.v1alpha1.model_facts import DataSetFacts
 from specdec_operator.planning.refusal import Refused
-from specdec_operator.resources.render import NIL_UID, Known, Renderer, Rendering
+from specdec_operator.resources.known import Known
+from specdec_operator.resources.render import NIL_UID, Renderer, Rendering
 from specdec_operator.resources.template import Templates
 from tests.unit.specs import (
     ALL,
