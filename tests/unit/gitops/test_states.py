@@ -30,7 +30,21 @@ def expressions() -> dict[str, dict[str, str]]:
     return {entry["kind"]: entry for document in documents for entry in document["spec"].get("healthCheckExprs", [])}
 
 
+def documented_reasons() -> set[str]:
+    text = (ROOT / "docs" / "conditions.md").read_text(encoding="utf-8")
+    return set(re.findall(r"^\| `([A-Za-z0-9]+)` \|", text, re.MULTILINE))
+
+
+def documented_rows() -> list[list[str]]:
+    """The table of what tools say: a state, and the words of kstatus, Flux and Argo CD."""
+    text = (ROOT / "docs" / "gitops.md").read_text(encoding="utf-8")
+    table = text.split("## What tools say of a model")[1].split("\n## ")[0]
+    return [[cell.strip() for cell in row.split("|")[1:-1]] for row in re.findall(r"^\| .+\|$", table, re.MULTILINE)]
+
+
 EXPRESSIONS = expressions()
+REASONS = documented_reasons()
+ROWS = documented_rows()
 
 
 @each_state
@@ -67,9 +81,7 @@ def test_a_recorded_status_is_one_of_this_operator_s(state: State) -> None:
 
 @each_state
 def test_a_reason_is_one_that_is_documented(state: State) -> None:
-    text = (ROOT / "docs" / "conditions.md").read_text(encoding="utf-8")
-    listed = set(re.findall(r"^\| `([A-Za-z0-9]+)` \|", text, re.MULTILINE))
-    assert {c["reason"] for c in state.document["status"]["conditions"]} <= listed
+    assert {c["reason"] for c in state.document["status"]["conditions"]} <= REASONS
 
 
 @each_state
@@ -86,10 +98,7 @@ def test_nothing_is_current_before_its_generation_was_looked_at(state: State) ->
 
 @each_state
 def test_the_documents_tell_the_same(state: State) -> None:
-    text = (ROOT / "docs" / "gitops.md").read_text(encoding="utf-8")
-    table = text.split("## What tools say of a model")[1].split("\n## ")[0]
-    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in re.findall(r"^\| .+\|$", table, re.MULTILINE)]
-    (told,) = [row[1:] for row in rows if row[0].startswith(beginning(state))]
+    (told,) = [row[1:] for row in ROWS if row[0].startswith(beginning(state))]
     assert [state.kstatus, state.flux if told[1] != "as before" else told[1], state.argocd] == told
 
 
