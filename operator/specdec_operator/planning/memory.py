@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from specdec_operator.planning.engine_limits import engine_roles, limits, parallelism_of, serving_batch
+from specdec_operator.planning.engine_rules import is_prebuilt
 from specdec_operator.planning.model_memory import Share, share_of
 from specdec_operator.planning.quantities import byte_count
 from specdec_operator.planning.refusal import Refusal
@@ -61,7 +62,14 @@ def gpu_memory(spec: SpeculativeModelSpec, resolution: Resolution) -> int | None
 def memory_refusals(
     spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[str, ModelFacts]
 ) -> list[Refusal]:
-    """GPUs that can't hold what is placed on them; none where their memory is not known, or an engine is given."""
+    """Caches that hold no request, and GPUs that can't hold what is placed on them.
+
+    GPUs are not judged where their memory is not known, or an engine is given; nor is a given engine's cache where the
+    spec does not say how long its requests are.
+    """
+    small = _small_caches(spec, resolution, facts) if resolution.backend == "TensorRTEngine" else []
+    if small:
+        return small
     memory = gpu_memory(spec, resolution)
     if memory is None or (spec.engine and spec.engine.prebuilt):
         return []
@@ -159,6 +167,27 @@ def _request_tokens(spec: SpeculativeModelSpec, resolution: Resolution, facts: M
     context = min(fact.context_length for fact in facts.values())
     usual = min(_USUAL_TOKENS, context) if resolution.backend == "LLMAPI" else context
     return min(spec.serving.max_sequence_length or usual, spec.serving.max_attention_window or _ENDLESS)
+
+
+def _small_caches(spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[str, ModelFacts]) -> list[Refusal]:
+    """Declared bounds below one request: it would wait for blocks that the cache does not have."""
+    declared = spec.engine is not None and spec.engine.max_sequence_length is not None
+    judged = [role for role in engine_roles(spec) if declared or not is_prebuilt(role, spec)]
+    bounds = {
+        "draftKvCache" if role == "draft" and spec.serving.draft_kv_cache else "kvCache": _cache(spec, role).max_tokens
+        for role in judged
+    }
+    length = min(limits(spec, resolution, facts).sequence_length, spec.serving.max_attention_window or _ENDLESS)
+    return [
+        Refusal(
+            reason="CacheTooSmall",
+            path=f"spec.serving.{field}.maxTokens",
+            message=f"a cache of {asked} tokens holds no request of {length}, drafted tokens included: raise it to "
+            f"{length}, or lower engine.maxSequenceLength",
+        )
+        for field, asked in bounds.items()
+        if asked is not None and asked < length
+    ]
 
 
 def _too_small(spec: SpeculativeModelSpec, resolution: Resolution, device: _Device, *, usable: int) -> Refusal:

@@ -134,9 +134,8 @@ def _releases(table: CapabilityTable) -> str:
     head = ("Release", "TensorRT-LLM", "CUDA", "driver", "vLLM", "CUDA", "driver", "GPUs from", "Source")
     text = (
         "\nThe driver is the lowest that the image needs; a `?` marks a version about which sources disagree, so that "
-        "none is asked of the image. GPUs: the lowest compute capability that each backend runs on. 26.09 and 26.10 are "
-        "left out: no public table names their vLLM, and no "
-        "TensorRT-LLM image was built for them.\n"
+        "none is asked of the image. GPUs: the lowest compute capability that each backend runs on. 26.09 and 26.10 "
+        "are left out: no public table names their vLLM, and no TensorRT-LLM image was built for them.\n"
     )
     return f"## What is inside\n{text}\n{_table(head, reversed(rows))}"
 

@@ -176,6 +176,44 @@ def test_a_declared_bound_of_a_cache_is_kept() -> None:
     assert found == {"target": 5000, "draft": 4000}
 
 
+@pytest.mark.parametrize(
+    ("serving", "fields"),
+    [
+        ({"kvCache": {"maxTokens": 3081}}, ["kvCache"]),
+        ({"kvCache": {"maxTokens": 3082}}, []),
+        ({"draftKvCache": {"maxTokens": 3081}}, ["draftKvCache"]),
+        ({"kvCache": {"maxTokens": 1}, "draftKvCache": {"maxTokens": 1}}, ["kvCache", "draftKvCache"]),
+        ({"kvCache": {"maxTokens": 1000}, "maxAttentionWindow": 1000}, []),
+    ],
+)
+@pytest.mark.parametrize("placed", [{}, SHARED], ids=["own GPUs", "one GPU"])
+def test_an_engine_s_cache_holds_one_request(serving: Json, fields: list[str], placed: Json) -> None:
+    found = refusals(DRAFT_TARGET, {"target": facts(), "draft": SMALL}, serving=serving, **placed)
+
+    assert [(reason, path) for reason, path, _ in found] == [
+        ("CacheTooSmall", f"spec.serving.{field}.maxTokens") for field in fields
+    ]
+
+
+def test_a_cache_without_room_for_a_request_is_refused_with_what_it_takes() -> None:
+    gpu: Json = {"placement": {"gpu": {"product": "A-GPU"}}}
+    ((_, _, message),) = refusals(BASELINE_ENGINE, {"target": facts()}, serving={"kvCache": {"maxTokens": 64}}, **gpu)
+
+    assert message == (
+        "a cache of 64 tokens holds no request of 3072, drafted tokens included: raise it to 3072, or lower "
+        "engine.maxSequenceLength"
+    )
+
+
+def test_the_cache_of_a_prebuilt_engine_of_unknown_length_is_not_judged() -> None:
+    engine: Json = {"prebuilt": {"target": {"claimName": "engines"}}}
+    changes: Json = {"serving": {"kvCache": {"maxTokens": 64}}}
+
+    assert refusals(BASELINE_ENGINE, {"target": facts()}, engine=engine, **changes) == []
+    declared = refusals(BASELINE_ENGINE, {"target": facts()}, engine={**engine, "maxSequenceLength": 3072}, **changes)
+    assert [reason for reason, _, _ in declared] == ["CacheTooSmall"]
+
+
 def test_caches_on_a_gpu_of_unknown_memory_hold_what_the_engines_can_use() -> None:
     made = model(DRAFT_TARGET, **{**SHARED, "placement__gpu": {"product": "A-GPU"}})
 

@@ -213,7 +213,7 @@ def test_host_memory_of_the_cache_is_asked_for() -> None:
         {"speculation__draftTarget": {"logitsTransfer": "Disabled"}},
         {"speculation__draftTarget": {"logitsTransfer": "Standard"}},
         {"serving": {"logVerbosity": 1}},
-        {"serving": {"draftKvCache": {"maxTokens": 64}}},
+        {"serving": {"draftKvCache": {"maxTokens": 4096}}},
         {"serving": {"instances": {"businessLogic": 2}}},
         {"serving": {"decodingMode": "TopK"}},
         {"serving": {"schedulerPolicy": "MaxUtilization"}},
