@@ -16,7 +16,7 @@ from specdec_operator.planning.plan import ServingPlan, plan_serving
 from specdec_operator.runtimes.table import CapabilityTable, load_table
 
 if TYPE_CHECKING:
-    from specdec_operator.planning.acquire import ArtifactRequest
+    from specdec_operator.planning.artifact_request import ArtifactRequest
     from specdec_operator.planning.resolution import Resolution
 
 Json = dict[str, Any]

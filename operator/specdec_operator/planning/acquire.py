@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from specdec_operator.api.v1alpha1.artifact_inputs import FetchInput, InspectInput, MountedModel
-from specdec_operator.api.v1alpha1.model_artifact import ModelArtifactSpec
-from specdec_operator.api.v1alpha1.pod import Toleration
 from specdec_operator.api.v1alpha1.status import Pin
+from specdec_operator.planning.artifact_request import Acquisition
 from specdec_operator.planning.keys import content_key, short
+from specdec_operator.planning.pods import job_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from specdec_operator.api.configuration import OperatorConfiguration
-    from specdec_operator.api.v1alpha1.pod import Pod
     from specdec_operator.api.v1alpha1.source import HuggingFaceSource, ModelSource
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
+    from specdec_operator.planning.artifact_request import ArtifactRequest
     from specdec_operator.planning.resolution import Resolution
-
-GPU_PRODUCT_LABEL = "nvidia.com/gpu.product"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ArtifactRequest:
-    """An artifact that a model needs.
-
-    Attributes:
-        role: What the model uses it for: target, draft, target-engine, draft-engine, assembly.
-        name: The ModelArtifact's name, the same for every model that needs the same content in the same claim.
-        yields: Where the content will lie; None for an assembly.
-    """
-
-    role: str
-    name: str
-    spec: ModelArtifactSpec
-    yields: MountedModel | None
 
 
 def acquire(
@@ -53,10 +35,12 @@ def acquire(
         pins: What status keeps: a moving revision that was resolved once is asked for by its commit from then on.
         refresh: The value of the annotation `specdec.dev/refresh`; a new one asks for moving revisions anew.
     """
-    pod = job_pod(spec, resolution)
+    settings, claim = job_settings(spec, resolution), resolution.store_claim or ""
     models = [("target", spec.target.source)] + ([("draft", spec.draft.source)] if spec.draft else [])
     requests = (
-        _request(role, source, pod=pod, resolution=resolution, configuration=configuration, refresh=refresh)
+        _acquisition(role, source, claim=claim, configuration=configuration, refresh=refresh).request(
+            role=role, prefix="model", settings=settings
+        )
         for role, source in models
     )
     return tuple(at_pinned_commit(request, pins) for request in requests)
@@ -111,73 +95,32 @@ def _pin_governor(request: ArtifactRequest) -> str:
     return content_key({"artifact": request.name})
 
 
-def placed_pod(spec: SpeculativeModelSpec, resolution: Resolution) -> Pod:
-    """The scheduling of every pod of a model, Jobs too: the first consumer of a volume binds it where the GPUs are.
-
-    GPU nodes are often tainted with the resource's name, so that taint is tolerated.
-    """
-    resource = spec.placement.gpu.extended_resource or "nvidia.com/gpu"
-    tolerations = list(spec.pod.tolerations)
-    if not any(toleration.key == resource for toleration in tolerations):
-        tolerations.append(Toleration(key=resource, operator="Exists"))
-    product = {GPU_PRODUCT_LABEL: resolution.gpu_product} if resolution.gpu_product else {}
-    return spec.pod.model_copy(
-        update={"node_selector": {**spec.pod.node_selector, **product}, "tolerations": tolerations}
-    )
-
-
-def job_pod(spec: SpeculativeModelSpec, resolution: Resolution) -> Pod:
-    """The part of a model's pod settings that its Jobs take: models that differ in the rest share artifacts."""
-    only_serving = ("labels", "annotations", "environment", "server_resources")
-    defaults = {name: type(spec.pod).model_fields[name].get_default(call_default_factory=True) for name in only_serving}
-    return placed_pod(spec, resolution).model_copy(update=defaults)
-
-
-def _request(
-    role: str,
-    source: ModelSource,
-    *,
-    pod: Pod,
-    resolution: Resolution,
-    configuration: OperatorConfiguration,
-    refresh: str,
-) -> ArtifactRequest:
-    fetch, inspect = None, None
+def _acquisition(
+    role: str, source: ModelSource, *, claim: str, configuration: OperatorConfiguration, refresh: str
+) -> Acquisition:
+    work: FetchInput | InspectInput
     if source.hugging_face:
-        claim = resolution.store_claim or ""
         endpoint = source.hugging_face.endpoint or configuration.hugging_face_endpoint
-        fetch = _fetch(source.hugging_face, endpoint=endpoint, claim=claim, refresh=refresh)
-        directory = fetch.directory
-        yields = MountedModel(claim_name=claim, sub_path=directory)
+        work = _fetch(source.hugging_face, endpoint=endpoint, claim=claim, refresh=refresh)
+        place = MountedModel(claim_name=claim, sub_path=work.directory)
     elif source.persistent_volume_claim:
-        claim = source.persistent_volume_claim.claim_name
-        directory = source.persistent_volume_claim.sub_path or ""
-        inspect = InspectInput(sub_path=directory)
-        yields = MountedModel(claim_name=claim, sub_path=directory)
+        held = source.persistent_volume_claim
+        work = InspectInput(sub_path=held.sub_path or "")
+        place = MountedModel(claim_name=held.claim_name, sub_path=work.sub_path)
     elif source.image:
-        claim, directory = None, source.image.sub_path or ""
-        held = {"image": source.image.reference, "image_pull_policy": source.image.pull_policy}
-        inspect = InspectInput(sub_path=directory, **held)
-        yields = MountedModel(sub_path=directory, **held)
+        image = {"image": source.image.reference, "image_pull_policy": source.image.pull_policy}
+        work = InspectInput(sub_path=source.image.sub_path or "", **image)
+        place = MountedModel(sub_path=work.sub_path, **image)
     else:
         raise ValueError(f"{role}: a source without a member passed the API's rules")
-    place = {"claim": claim} if claim else {"image": yields.image}
-    key = content_key({"directory": directory, **place, "inspected": bool(inspect), "refresh": refresh})
-    return ArtifactRequest(
-        role=role,
-        name=f"model-{short(key)}",
-        spec=ModelArtifactSpec(
-            type="Model",
-            key=key,
-            image=resolution.image.reference,
-            image_pull_policy=resolution.image.pull_policy,
-            claim_name=claim,
-            fetch=fetch,
-            inspect=inspect,
-            pod=pod,
-        ),
-        yields=yields,
+    return Acquisition(
+        key=_key(place, inspected=isinstance(work, InspectInput), refresh=refresh), work=work, place=place
     )
+
+
+def _key(place: MountedModel, *, inspected: bool, refresh: str) -> str:
+    origin = {"claim": place.claim_name} if place.claim_name else {"image": place.image}
+    return content_key({"directory": place.sub_path, **origin, "inspected": inspected, "refresh": refresh})
 
 
 def _fetch(source: HuggingFaceSource, *, endpoint: str, claim: str, refresh: str) -> FetchInput:

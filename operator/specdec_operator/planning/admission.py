@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from specdec_operator.api.v1alpha1 import labels
 from specdec_operator.api.v1alpha1.speculative_model import default_backend
 from specdec_operator.planning import choices, engine_rules, serving_rules, speculation_rules
-from specdec_operator.planning.acquire import GPU_PRODUCT_LABEL
 from specdec_operator.planning.gpu_rules import gpu_refusals
 from specdec_operator.planning.placement import place
+from specdec_operator.planning.pods import GPU_PRODUCT_LABEL
 from specdec_operator.planning.refusal import Refusal, Refused
 from specdec_operator.planning.resolution import Resolution, needs_store, resolve
 from specdec_operator.runtimes import environment

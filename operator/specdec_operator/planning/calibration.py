@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from specdec_operator.api.v1alpha1.artifact_inputs import FetchInput, InspectInput, MountedModel
-from specdec_operator.api.v1alpha1.model_artifact import ModelArtifactSpec
-from specdec_operator.planning.acquire import ArtifactRequest, at_pinned_commit, job_pod
+from specdec_operator.planning.acquire import at_pinned_commit
+from specdec_operator.planning.artifact_request import Acquisition
 from specdec_operator.planning.engine_limits import engine_roles
 from specdec_operator.planning.engine_rules import is_prebuilt
 from specdec_operator.planning.keys import content_key, short
+from specdec_operator.planning.pods import job_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.source import ClaimSource, HuggingFaceSource
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
     from specdec_operator.api.v1alpha1.status import Pin
+    from specdec_operator.planning.artifact_request import ArtifactRequest
     from specdec_operator.planning.resolution import Resolution
 
 
@@ -57,8 +59,11 @@ def acquire_texts(
     if resolution.backend != "TensorRTEngine":
         return ()
     built = [role for role in engine_roles(spec) if not is_prebuilt(role, spec)]
+    settings, store = job_settings(spec, resolution), resolution.store_claim or ""
     requests = (
-        _request(role, source, resolution, spec=spec, configuration=configuration, refresh=refresh)
+        _acquisition(role, source, store=store, configuration=configuration, refresh=refresh).request(
+            role=f"{role}-calibration", prefix="texts", settings=settings
+        )
         for role in built
         if (source := _source(role, spec))
     )
@@ -97,50 +102,18 @@ def _source(role: str, spec: SpeculativeModelSpec) -> CalibrationSource | None:
     return calibration.source if calibration else None
 
 
-def _request(
-    role: str,
-    source: CalibrationSource,
-    resolution: Resolution,
-    *,
-    spec: SpeculativeModelSpec,
-    configuration: OperatorConfiguration,
-    refresh: str,
-) -> ArtifactRequest:
-    claim = source.persistent_volume_claim
-    if claim:
-        request = _inspected(claim, refresh=refresh)
-    elif source.hugging_face:
+def _acquisition(
+    role: str, source: CalibrationSource, *, store: str, configuration: OperatorConfiguration, refresh: str
+) -> Acquisition:
+    if source.persistent_volume_claim:
+        return _inspected(source.persistent_volume_claim, refresh=refresh)
+    if source.hugging_face:
         endpoint = source.hugging_face.endpoint or configuration.hugging_face_endpoint
-        request = _fetched(source.hugging_face, endpoint=endpoint, claim=resolution.store_claim or "", refresh=refresh)
-    else:
-        raise ValueError(f"{role}: a source without a member passed the API's rules")
-    return ArtifactRequest(
-        role=f"{role}-calibration",
-        name=f"texts-{short(request.key)}",
-        spec=ModelArtifactSpec(
-            type="Model",
-            key=request.key,
-            image=resolution.image.reference,
-            image_pull_policy=resolution.image.pull_policy,
-            claim_name=request.place.claim_name,
-            fetch=request.work if isinstance(request.work, FetchInput) else None,
-            inspect=request.work if isinstance(request.work, InspectInput) else None,
-            pod=job_pod(spec, resolution),
-        ),
-        yields=request.place,
-    )
+        return _fetched(source.hugging_face, endpoint=endpoint, claim=store, refresh=refresh)
+    raise ValueError(f"{role}: a source without a member passed the API's rules")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Request:
-    """What gets the texts of one source, the key of all that decides it, and where they will lie."""
-
-    key: str
-    work: FetchInput | InspectInput
-    place: MountedModel
-
-
-def _fetched(source: HuggingFaceSource, *, endpoint: str, claim: str, refresh: str) -> _Request:
+def _fetched(source: HuggingFaceSource, *, endpoint: str, claim: str, refresh: str) -> Acquisition:
     origin = {**source.model_dump(exclude={"token_secret_ref"}), "endpoint": endpoint, "refresh": refresh}
     key = content_key({**origin, "content": "DataSet", "claim": claim})
     # The quantizer knows some data sets by the name of their directory.
@@ -155,11 +128,11 @@ def _fetched(source: HuggingFaceSource, *, endpoint: str, claim: str, refresh: s
         allow_patterns=source.allow_patterns,
         ignore_patterns=source.ignore_patterns,
     )
-    return _Request(key=key, work=fetch, place=MountedModel(claim_name=claim, sub_path=directory))
+    return Acquisition(key=key, work=fetch, place=MountedModel(claim_name=claim, sub_path=directory))
 
 
-def _inspected(source: ClaimSource, *, refresh: str) -> _Request:
+def _inspected(source: ClaimSource, *, refresh: str) -> Acquisition:
     directory = source.sub_path or ""
     key = content_key({"content": "DataSet", "claim": source.claim_name, "directory": directory, "refresh": refresh})
     place = MountedModel(claim_name=source.claim_name, sub_path=directory)
-    return _Request(key=key, work=InspectInput(content="DataSet", sub_path=directory), place=place)
+    return Acquisition(key=key, work=InspectInput(content="DataSet", sub_path=directory), place=place)

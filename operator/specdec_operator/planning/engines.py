@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
-from specdec_operator.api.v1alpha1.artifact_inputs import BuildInput, JobGpu, MountedModel, PrebuiltInput
+from specdec_operator.api.v1alpha1.artifact_inputs import MountedModel, PrebuiltInput
 from specdec_operator.api.v1alpha1.model_artifact import ModelArtifactSpec
-from specdec_operator.planning.acquire import ArtifactRequest, job_pod
-from specdec_operator.planning.build_resources import build_needs
+from specdec_operator.planning.artifact_request import ArtifactRequest
 from specdec_operator.planning.calibration import texts_of
+from specdec_operator.planning.engine_build import built_engine
 from specdec_operator.planning.engine_expectations import engine_expectation
-from specdec_operator.planning.engine_limits import engine_roles, limit_refusals, ranks_of, split_refusals
-from specdec_operator.planning.engine_recipes import BUILT_IN_HEADS, engine_recipe
+from specdec_operator.planning.engine_limits import engine_roles, limit_refusals, split_refusals
 from specdec_operator.planning.engine_rules import architecture_refusals, is_prebuilt
 from specdec_operator.planning.keys import content_key, short
-from specdec_operator.planning.memory import gpu_memory, memory_refusals
-from specdec_operator.planning.refusal import Refusal, Refused
+from specdec_operator.planning.memory import memory_refusals
+from specdec_operator.planning.pods import job_settings
+from specdec_operator.planning.refusal import Refused
 from specdec_operator.pod.inputs import InspectEngineInput
-from specdec_operator.runtimes.build_steps import PROOF, build_steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,15 +24,10 @@ if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.model_facts import DataSetFacts, ModelFacts
     from specdec_operator.api.v1alpha1.source import ClaimSource
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
-    from specdec_operator.planning.calibration import Texts
     from specdec_operator.planning.resolution import Resolution
-    from specdec_operator.runtimes.release import EngineSupport
 
-BUILD_PROGRAM_VERSION = 1
-"""Part of every engine's key: raised when the build program makes different engines from the same input."""
 PREBUILT_DIRECTORY = "/engine"
 """Where a Job that inspects an engine mounts it."""
-_MIG_PROFILE = re.compile(r"/mig-(.+)$")
 
 
 def plan_engines(
@@ -69,7 +62,7 @@ def plan_engines(
     return tuple(
         _inspected(role, spec, resolution)
         if is_prebuilt(role, spec)
-        else _built(
+        else built_engine(
             role,
             spec,
             resolution,
@@ -80,88 +73,6 @@ def plan_engines(
         )
         for role in engine_roles(spec)
     )
-
-
-def _built(
-    role: str,
-    spec: SpeculativeModelSpec,
-    resolution: Resolution,
-    *,
-    support: EngineSupport,
-    facts: Mapping[str, ModelFacts],
-    models: Mapping[str, MountedModel],
-    texts: Texts | None,
-) -> ArtifactRequest:
-    recipe = engine_recipe(role, spec, resolution, facts=facts, calibrated=texts is not None)
-    steps = build_steps(recipe, support)
-    head = "draft" if role == "target" and spec.speculation.method in BUILT_IN_HEADS else None
-    inputs = {"model": facts[role], **({"head": facts[head]} if head else {})}
-    product, claim = resolution.gpu_product or "", resolution.store_claim or ""
-    key = content_key(
-        {
-            "inputs": {name: fact.commit or fact.content_digest for name, fact in inputs.items()},
-            "calibration": texts.content if texts else None,
-            "steps": [step.model_dump() for step in steps if step.name != PROOF],
-            # It decides the TensorRT and the quantizer that come with it.
-            "tensorrtLLM": resolution.release.tensorrt_llm,
-            "image": _own_image(resolution),
-            "gpuProduct": product,
-            "migProfile": _mig_profile(spec),
-            "buildProgram": BUILD_PROGRAM_VERSION,
-        }
-    )
-    weights = sum(fact.weight_bytes for fact in inputs.values())
-    needs = build_needs(recipe, weight_bytes=weights, gpu_memory=gpu_memory(spec, resolution))
-    _require_claimed(role, spec, wanted=needs.gpus, given=resolution.placement.gpus)
-    directory = f"engines/{short(key)}"
-    build = BuildInput(
-        model=models[role],
-        head=models[head] if head else None,
-        calibration=texts.place if texts else None,
-        steps=list(steps),
-        directory=directory,
-        ranks=ranks_of(role, spec),
-        tensorrt_llm_version=resolution.release.required_tensorrt_llm or None,
-        weight_bytes=weights,
-        memory_bytes=needs.memory_bytes,
-        scratch_bytes=needs.scratch_bytes,
-    )
-    return ArtifactRequest(
-        role=f"{role}-engine",
-        name=f"engine-{short(content_key({'key': key, 'claim': claim}))}",
-        spec=ModelArtifactSpec(
-            type="Engine",
-            key=key,
-            image=resolution.image.reference,
-            image_pull_policy=resolution.image.pull_policy,
-            claim_name=claim,
-            build=build,
-            gpu=_gpu(spec, product, count=needs.gpus),
-            pod=job_pod(spec, resolution),
-        ),
-        yields=MountedModel(claim_name=claim, sub_path=directory),
-    )
-
-
-def _require_claimed(role: str, spec: SpeculativeModelSpec, *, wanted: int, given: int) -> None:
-    """Refuse a build on more GPUs than a claim template gives, which is made for the serving pods.
-
-    Raises:
-        Refused: It needs more.
-    """
-    if spec.placement.gpu.resource_claim_template is None or wanted <= given:
-        return
-    message = (
-        f"the quantizer needs {wanted} GPUs for the {role}, and the template gives the {given} of a serving pod: name "
-        f"GPUs with more memory, use resourceName in its place, or remove {role}.quantization"
-    )
-    path = "spec.placement.gpu.resourceClaimTemplate"
-    raise Refused((Refusal(reason="GpuMemoryTooSmall", path=path, message=message),))
-
-
-def _own_image(resolution: Resolution) -> str:
-    """The image that builds, where no shipped row names it; empty for those, however a spec comes to one."""
-    return "" if resolution.stock_image else resolution.image.reference
 
 
 def _inspected(role: str, spec: SpeculativeModelSpec, resolution: Resolution) -> ArtifactRequest:
@@ -180,11 +91,9 @@ def _inspected(role: str, spec: SpeculativeModelSpec, resolution: Resolution) ->
         spec=ModelArtifactSpec(
             type="Engine",
             key=key,
-            image=resolution.image.reference,
-            image_pull_policy=resolution.image.pull_policy,
             claim_name=source.claim_name,
             prebuilt=PrebuiltInput(sub_path=sub_path, expectation=expected.to_json()),
-            pod=job_pod(spec, resolution),
+            **job_settings(spec, resolution),
         ),
         yields=MountedModel(claim_name=source.claim_name, sub_path=sub_path),
     )
@@ -196,19 +105,3 @@ def _prebuilt(role: str, spec: SpeculativeModelSpec) -> ClaimSource:
     if source is None:
         raise KeyError(role)
     return source
-
-
-def _mig_profile(spec: SpeculativeModelSpec) -> str:
-    # Where slices are mixed on a GPU, the resource names the slice and the product label does not.
-    found = _MIG_PROFILE.search(spec.placement.gpu.extended_resource or "")
-    return found[1] if found else ""
-
-
-def _gpu(spec: SpeculativeModelSpec, product: str, *, count: int) -> JobGpu:
-    gpu = spec.placement.gpu
-    return JobGpu(
-        resource_name=gpu.extended_resource,
-        resource_claim_template=gpu.resource_claim_template,
-        count=count,
-        product=product,
-    )

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from specdec_operator.api.v1alpha1.artifact_inputs import AssembleInput, MountedModel
 from specdec_operator.api.v1alpha1.model_artifact import ModelArtifactSpec
-from specdec_operator.planning.acquire import ArtifactRequest, job_pod, placed_pod
+from specdec_operator.planning.artifact_request import ArtifactRequest
 from specdec_operator.planning.engine_expectations import engine_expectation
 from specdec_operator.planning.keys import content_key, short
+from specdec_operator.planning.pods import job_settings, placed_pod
 from specdec_operator.planning.quantities import byte_count, canonical
 from specdec_operator.planning.serving_request import host_cache_bytes, serving_request
 from specdec_operator.pod.inputs import AssembleInput as AssembleProgramInput
@@ -217,10 +218,8 @@ def _assembly(spec: SpeculativeModelSpec, resolution: Resolution, assembled: Ass
         spec=ModelArtifactSpec(
             type="Assembly",
             key=key,
-            image=resolution.image.reference,
-            image_pull_policy=resolution.image.pull_policy,
             assemble=AssembleInput(repository=repository),
-            pod=job_pod(spec, resolution),
+            **job_settings(spec, resolution),
         ),
         yields=None,
     )

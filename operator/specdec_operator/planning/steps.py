@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.model_facts import DataSetFacts, ModelFacts
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
     from specdec_operator.api.v1alpha1.status import Pin
-    from specdec_operator.planning.acquire import ArtifactRequest
+    from specdec_operator.planning.artifact_request import ArtifactRequest
     from specdec_operator.planning.pair import Verdict
     from specdec_operator.planning.plan import ServingPlan
     from specdec_operator.planning.resolution import Resolution

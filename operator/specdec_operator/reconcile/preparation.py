@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.model_artifact import ModelArtifact
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel
     from specdec_operator.api.v1alpha1.status import ConditionType
-    from specdec_operator.planning.acquire import ArtifactRequest
+    from specdec_operator.planning.artifact_request import ArtifactRequest
     from specdec_operator.planning.plan import ServingPlan
     from specdec_operator.planning.resolution import Resolution
     from specdec_operator.planning.steps import ContentStep, EngineStep

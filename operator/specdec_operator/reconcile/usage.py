@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.metadata import ObjectMeta
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel
     from specdec_operator.cluster.api import JsonObject
-    from specdec_operator.planning.acquire import ArtifactRequest
+    from specdec_operator.planning.artifact_request import ArtifactRequest
     from specdec_operator.reconcile.context import Context
     from specdec_operator.reconcile.lost_content import Lost
 

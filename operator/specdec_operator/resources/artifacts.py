@@ -10,7 +10,7 @@ from specdec_operator.resources.labels import OPERATOR, owner_reference
 
 if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel
-    from specdec_operator.planning.acquire import ArtifactRequest
+    from specdec_operator.planning.artifact_request import ArtifactRequest
     from specdec_operator.resources.template import JsonObject
 
 

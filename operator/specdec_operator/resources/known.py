@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from specdec_operator.api.v1alpha1.model_facts import DataSetFacts, ModelFacts
-    from specdec_operator.planning.acquire import ArtifactRequest
+    from specdec_operator.planning.artifact_request import ArtifactRequest
     from specdec_operator.planning.steps import ContentStep
 
 

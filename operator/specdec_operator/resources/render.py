@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from specdec_operator.api.configuration import OperatorConfiguration
     from specdec_operator.api.v1alpha1.metadata import ObjectMeta
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel
-    from specdec_operator.planning.acquire import ArtifactRequest
+    from specdec_operator.planning.artifact_request import ArtifactRequest
     from specdec_operator.planning.plan import ServingPlan
     from specdec_operator.planning.resolution import Resolution
     from specdec_operator.planning.steps import EngineStep

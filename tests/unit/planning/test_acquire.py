@@ -1,13 +1,17 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from specdec_operator.api.configuration import OperatorConfiguration
 from specdec_operator.api.v1alpha1.artifact_inputs import MountedModel
-from specdec_operator.planning.acquire import ArtifactRequest, acquire, commit_pins, job_pod, placed_pod
+from specdec_operator.planning.acquire import acquire, commit_pins
+from specdec_operator.planning.pods import job_pod, placed_pod
 from tests.unit.specs import BASELINE, CONFIGURATION, DRAFT_TARGET, EAGLE3, PRODUCT, model, models_of, resolution_of
+
+if TYPE_CHECKING:
+    from specdec_operator.planning.artifact_request import ArtifactRequest
 
 CLAIM = {"persistentVolumeClaim": {"claimName": "models", "subPath": "llama"}}
 

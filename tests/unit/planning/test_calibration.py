@@ -9,7 +9,7 @@ from specdec_operator.planning.calibration import acquire_texts
 from tests.unit.specs import BASELINE, BASELINE_ENGINE, CONFIGURATION, DRAFT_TARGET, engines_of, model, resolution_of
 
 if TYPE_CHECKING:
-    from specdec_operator.planning.acquire import ArtifactRequest
+    from specdec_operator.planning.artifact_request import ArtifactRequest
 
 HUB = {"huggingFace": {"repository": "abisee/cnn_dailymail", "revision": "v1"}}
 CLAIM = {"persistentVolumeClaim": {"claimName": "texts", "subPath": "news"}}
@@ -69,7 +69,9 @@ def test_draft_and_target_have_texts_of_their_own() -> None:
 def test_a_prebuilt_engine_is_not_calibrated() -> None:
     engine = {"prebuilt": {"target": {"claimName": "engines"}}}
 
-    assert texts(BASELINE_ENGINE, target__quantization=quantized(HUB), engine=engine) == ()
+    made = model(BASELINE_ENGINE, target__quantization=quantized(HUB), engine=engine)
+
+    assert acquire_texts(made.spec, resolution_of(model(BASELINE_ENGINE)), configuration=CONFIGURATION) == ()
 
 
 def test_another_revision_is_another_data_set() -> None:

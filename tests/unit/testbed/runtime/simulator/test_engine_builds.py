@@ -39,7 +39,7 @@ from tests.unit.specs import BASELINE_ENGINE, CONFIGURATION, DRAFT_TARGET, model
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from specdec_operator.planning.acquire import ArtifactRequest
+    from specdec_operator.planning.artifact_request import ArtifactRequest
 
 IMAGE = Path(testbed.runtime.__file__).parent / "image" / "root"
 EXAMPLES = IMAGE / "app" / "examples"
