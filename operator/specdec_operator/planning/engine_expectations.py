@@ -36,8 +36,15 @@ def engine_expectation(
         speculative_mode=build.mode if build else "",
         draft_tokens=resolution.draft_tokens if method != "None" else 0,
         batch=serving_batch(spec),
+        sequence_length=_declared_length(role, spec, resolution),
         tensor=split.tensor,
         pipeline=split.pipeline,
         prebuilt=is_prebuilt(role, spec),
         role=role,
     )
+
+
+def _declared_length(role: str, spec: SpeculativeModelSpec, resolution: Resolution) -> int:
+    # A built engine has the length that its build was given.
+    declared = spec.engine.max_sequence_length if spec.engine and is_prebuilt(role, spec) else None
+    return declared + resolution.draft_tokens if declared else 0

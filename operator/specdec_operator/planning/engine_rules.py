@@ -31,6 +31,7 @@ def engine_refusals(spec: SpeculativeModelSpec, resolution: Resolution) -> list[
         *quantization_refusals(spec, resolution),
         *build_argument_refusals(spec),
         *_prebuilt(spec),
+        *_uncalibrated(spec),
     ]
 
 
@@ -130,6 +131,21 @@ def _prebuilt(spec: SpeculativeModelSpec) -> list[Refusal]:
             message=f"the method {spec.speculation.method} has no engine of the draft's own: remove it (a head is "
             "built into the target's engine)",
         )
+    ]
+
+
+def _uncalibrated(spec: SpeculativeModelSpec) -> list[Refusal]:
+    models = {"target": spec.target, "draft": spec.draft}
+    given = [role for role in engine_roles(spec) if is_prebuilt(role, spec)]
+    return [
+        Refusal(
+            reason="PrebuiltUnused",
+            path=f"spec.{role}.quantization.calibration",
+            message=f"the {role}'s engine is built already, and nothing is calibrated: remove it, or remove "
+            f"engine.prebuilt.{role}",
+        )
+        for role in given
+        if (model := models[role]) and model.quantization and model.quantization.calibration
     ]
 
 

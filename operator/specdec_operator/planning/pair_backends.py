@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from specdec_operator.planning.engine_limits import serving_batch
+from specdec_operator.planning.engine_limits import engine_roles, serving_batch
+from specdec_operator.planning.engine_rules import is_prebuilt
 from specdec_operator.planning.pair_vllm import vllm_refusals
 from specdec_operator.planning.refusal import Refusal
 from specdec_operator.runtimes.engine_builds import engine_builds
@@ -36,12 +37,18 @@ def backend_refusals(
         refusals += _length(spec, target)
         refusals += _draft_split(spec, resolution, draft) if method == "DraftTarget" and draft else []
     if resolution.backend != "VLLM":
-        refusals += [found for role, facts_of in facts.items() for found in _published(role, resolution, facts_of)]
+        # What an engine computes in was settled when it was built.
+        loaded = {role: fact for role, fact in facts.items() if not is_prebuilt(_engine_of(role, spec), spec)}
+        refusals += [found for role, fact in loaded.items() for found in _published(role, resolution, fact)]
     if resolution.backend == "VLLM":
         refusals += vllm_refusals(spec, resolution, facts)
     if resolution.backend == "LLMAPI":
         refusals += _batched_tokens(spec, resolution)
     return refusals
+
+
+def _engine_of(role: str, spec: SpeculativeModelSpec) -> str:
+    return role if role in engine_roles(spec) else "target"
 
 
 def _next_token_layers(target: ModelFacts) -> list[Refusal]:

@@ -30,6 +30,7 @@ class EngineConfig:
         speculative_mode: trtllm-build's word, or none.
         draft_tokens: the most tokens that may be drafted for one step.
         batch: the most requests in one batch.
+        sequence_length: the most tokens of a request, drafted ones included.
         tensor: ranks that share each layer.
         pipeline: groups of ranks that share the layers among them.
     """
@@ -41,6 +42,7 @@ class EngineConfig:
     batch: int = 0
     tensor: int = 0
     pipeline: int = 0
+    sequence_length: int = 0
 
 
 def require_engine(directory: Path, *, ranks: int, digest: str) -> Manifest:
@@ -103,6 +105,7 @@ def _config(value: dict[str, Any]) -> EngineConfig:
         else _MODES.get(_number(build, "speculative_decoding_mode"), ""),
         draft_tokens=max(_number(build, "max_draft_len"), _number(pretrained, "max_draft_len")),
         batch=_number(build, "max_batch_size"),
+        sequence_length=_number(build, "max_seq_len"),
         tensor=_number(mapping, "tp_size"),
         pipeline=_number(mapping, "pp_size"),
     )

@@ -48,6 +48,11 @@ def _differences(config: EngineConfig, expected: EngineExpectation) -> Iterator[
         yield f"it takes {config.draft_tokens} drafted tokens, spec.speculation needs {expected.draft_tokens}"
     if 0 < config.batch < expected.batch:
         yield f"it takes {config.batch} requests at once, spec.serving.maxBatchSize is {expected.batch}"
+    if 0 < config.sequence_length < expected.sequence_length:
+        yield (
+            f"it takes requests of {config.sequence_length} tokens, spec.engine.maxSequenceLength with what is drafted "
+            f"needs {expected.sequence_length}"
+        )
     for name, has, wants in (
         ("tensor", config.tensor, expected.tensor),
         ("pipeline", config.pipeline, expected.pipeline),

@@ -179,6 +179,7 @@ class EngineExpectation(Document):
         speculative_mode: trtllm-build's word, or none.
         draft_tokens: the most tokens that are drafted for one step.
         batch: the most requests that are served at once.
+        sequence_length: the most tokens of a request, drafted ones included.
         tensor: ranks that share each layer.
         pipeline: groups of ranks that share the layers among them.
         prebuilt: it was built by somebody else, so it has no manifest.
@@ -192,6 +193,7 @@ class EngineExpectation(Document):
     speculative_mode: str = ""
     draft_tokens: int = 0
     batch: int = 0
+    sequence_length: int = 0
     tensor: int = 0
     pipeline: int = 0
     prebuilt: bool = False

@@ -66,3 +66,16 @@ def test_a_head_s_target_is_checked_alone() -> None:
     (engine,) = plan_of(made, engine_facts("Eagle")).check.engines
 
     assert engine.speculative_mode == "eagle"
+
+
+@pytest.mark.parametrize("role", ["target", "draft"])
+def test_a_prebuilt_engine_holds_the_declared_length_and_what_is_drafted(role: str) -> None:
+    given = {"maxSequenceLength": 3072, "prebuilt": {role: {"claimName": "engines"}}}
+
+    assert expected(DRAFT_TARGET, role, engine=given).sequence_length == 3082
+
+
+def test_a_length_that_is_not_declared_is_not_asked_of_a_prebuilt_engine() -> None:
+    given = {"prebuilt": {"target": {"claimName": "engines"}}}
+
+    assert expected(BASELINE_ENGINE, engine=given).sequence_length == 0

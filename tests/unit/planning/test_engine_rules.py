@@ -181,3 +181,15 @@ def test_the_remedy_for_an_unknown_architecture_is_one_that_serves(spec: dict[st
     (refusal,) = of_architecture(spec, "DeepseekV3ForCausalLM")
 
     assert refusal.message.endswith(f". {remedy}")
+
+
+@pytest.mark.parametrize("role", ["target", "draft"])
+def test_nothing_is_calibrated_for_an_engine_that_is_built_already(role: str) -> None:
+    calibrated: dict[str, Any] = {f"{role}__quantization": {"format": "FP8", "calibration": {"samples": 64}}}
+    made = model(DRAFT_TARGET, engine={"prebuilt": {role: PREBUILT}}, **calibrated)
+    (refusal,) = engine_refusals(made.spec, resolution_of(model(DRAFT_TARGET)))
+
+    assert (refusal.reason, refusal.path) == ("PrebuiltUnused", f"spec.{role}.quantization.calibration")
+    assert refusal.message == (
+        f"the {role}'s engine is built already, and nothing is calibrated: remove it, or remove engine.prebuilt.{role}"
+    )

@@ -19,6 +19,7 @@ SAYS = EngineConfig(
     batch=4,
     tensor=2,
     pipeline=1,
+    sequence_length=3082,
 )
 WANTED: dict[str, Any] = {
     "directory": "/engines/target",
@@ -87,4 +88,11 @@ def test_another_split_is_refused() -> None:
 def test_whose_engine_it_is_decides_the_remedy() -> None:
     assert mismatch(batch=8, prebuilt=True, role="draft").endswith(
         "Build it anew, name another directory in spec.engine.prebuilt.draft, or change the spec"
+    )
+
+
+def test_shorter_requests_are_refused() -> None:
+    assert (
+        "it takes requests of 3082 tokens, spec.engine.maxSequenceLength with what is drafted needs 4096"
+        in mismatch(sequence_length=4096)
     )
