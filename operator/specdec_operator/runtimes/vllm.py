@@ -19,7 +19,7 @@ from specdec_operator.runtimes.serving import (
     server_command,
 )
 from specdec_operator.runtimes.vllm_arguments import engine_arguments
-from specdec_operator.runtimes.vllm_speculation import speculation
+from specdec_operator.runtimes.vllm_speculation import derived_split, speculation
 
 if TYPE_CHECKING:
     from specdec_operator.runtimes.table import VllmSupport
@@ -39,7 +39,8 @@ def render(request: ServingRequest) -> ServingFiles:
     support = request.release.vllm
     if support is None:
         raise ValueError(f"release {request.release.name} has no vLLM")
-    arguments = engine_arguments(request, support, speculation=speculation(request, support))
+    speculative = speculation(request, support)
+    arguments = engine_arguments(request, support, speculation=speculative)
     template = ModelTemplate(
         name=MODEL,
         # KIND_MODEL leaves the devices to vLLM; without it Triton would start an engine on each GPU.
@@ -61,7 +62,7 @@ def render(request: ServingRequest) -> ServingFiles:
         request_parameters={"sampling_parameters": json.dumps(json.dumps({"max_tokens": _USUAL_TOKENS}))},
         decoupled=True,
         takes_at_once=True,
-        derived=arguments.derived,
+        derived=(*arguments.derived, *derived_split(request, support, speculative)),
     )
 
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from specdec_operator.runtimes.serving import MODEL_DIRECTORIES
+from specdec_operator.runtimes.serving import MODEL_DIRECTORIES, Derived
 from specdec_operator.runtimes.vllm_arguments import is_first_engine
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from specdec_operator.runtimes.serving import ServingRequest
     from specdec_operator.runtimes.table import VllmSupport
 
@@ -95,6 +97,24 @@ def _draft_split(request: ServingRequest, support: VllmSupport) -> dict[str, int
         return {"draft_tensor_parallel_size": own}
     # The first engine refuses to split a head; the newer one splits it as its target, unasked.
     return {"draft_tensor_parallel_size": 1} if is_first_engine(request, support) else {}
+
+
+def derived_split(request: ServingRequest, support: VllmSupport, config: Mapping[str, Any]) -> tuple[Derived, ...]:
+    """The draft's tensor parallelism where it is another than the spec says, which this vLLM can't follow.
+
+    Args:
+        config: What `speculation` gave.
+    """
+    if request.draft_parallelism is None or request.method not in ("DraftTarget", "Eagle", "Eagle3"):
+        return ()
+    inner = config.get("speculative_config", config)
+    key = "draft_tensor_parallel_size"
+    used = inner.get(key) or inner.get(_FLAT_KEYS[key]) or request.target_parallelism.tensor
+    if used == request.draft_parallelism.tensor:
+        return ()
+    why = "splits no head" if used == 1 else "splits a draft as its target"
+    reason = f"vLLM {support.version} {why}"
+    return (Derived(name="draft.parallelism.tensor", value=str(used), reason=reason),)
 
 
 def _flat(config: dict[str, Any]) -> dict[str, Any]:

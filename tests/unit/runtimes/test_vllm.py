@@ -163,6 +163,25 @@ def test_a_head_is_not_split_on_the_first_engine(release: str, split: int | None
     assert config.get("draft_tensor_parallel_size") == split
 
 
+@pytest.mark.parametrize(
+    ("method", "release", "draft", "told"),
+    [
+        ("DraftTarget", "26.02", 1, ["vLLM 0.15.1 splits a draft as its target"]),
+        ("DraftTarget", "26.02", 2, []),
+        ("DraftTarget", "25.08", 1, []),
+        ("DraftTarget", "25.04", 1, []),
+        ("Eagle3", "26.02", 1, ["vLLM 0.15.1 splits a draft as its target"]),
+        ("Eagle", "25.04", 2, ["vLLM 0.8.1 splits no head"]),
+        ("Medusa", "26.08", 1, []),
+    ],
+)
+def test_a_split_other_than_the_declared_one_is_told(method: str, release: str, draft: int, told: list[str]) -> None:
+    split: Json = {"target__parallelism": {"tensor": 2}, "draft__parallelism": {"tensor": draft}}
+    derived = planned(method, release, **split).files.derived
+
+    assert [found.reason for found in derived if found.name == "draft.parallelism.tensor"] == told
+
+
 @pytest.mark.parametrize(("release", "chunked"), [("25.04", {False}), ("25.08", {False}), ("25.10", set())])
 def test_the_first_engine_takes_no_prompt_in_pieces_beside_an_eagle_head(release: str, chunked: set[bool]) -> None:
     document = vllm("Eagle", release)
