@@ -71,7 +71,8 @@ class Serving(ApiModel):
     max_batched_tokens: Annotated[int, Field(ge=1, le=1048576)] | None = None
     """The most tokens in one step; on LLMAPI and VLLM."""
     streaming: bool = False
-    """Answer in pieces as they are made (Triton's decoupled mode)."""
+    """Answer in pieces as they are made (Triton's decoupled mode). Without effect on VLLM, which always serves in that
+    mode: there each request asks for pieces or for one answer, by its input `stream`."""
     scheduler_policy: Literal["GuaranteedNoEvict", "MaxUtilization"] = "GuaranteedNoEvict"
     """Whether a request that was begun may be set back when the cache is full; on LLMAPI and TensorRTEngine."""
     chunked_context: bool | None = None
