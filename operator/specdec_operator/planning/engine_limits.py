@@ -86,9 +86,12 @@ def split_refusals(spec: SpeculativeModelSpec, facts: Mapping[str, ModelFacts]) 
     """Models that can't be split over as many GPUs as asked."""
     whole = spec.speculation.method in _WITHOUT_ATTENTION
     split = {role: fact for role, fact in facts.items() if role == "target" or not whole}
-    return [
-        refusal for role, fact in split.items() for refusal in (*_split(role, spec, fact), *_stages(role, spec, fact))
-    ]
+    found: dict[str, Refusal] = {}
+    for role, fact in split.items():
+        for refusal in (*_split(role, spec, fact), *_stages(role, spec, fact)):
+            # A head is split as its target: one number is wrong, and it is said once.
+            found.setdefault(refusal.path, refusal)
+    return list(found.values())
 
 
 def limit_refusals(

@@ -200,6 +200,15 @@ def test_a_target_that_can_not_be_split_is_refused_on_the_llm_api_too() -> None:
         engines_of(made, {"target": facts(), "draft": head()})
 
 
+def test_a_head_and_its_target_that_can_not_be_split_are_told_once() -> None:
+    made = model(EAGLE3, target__parallelism={"tensor": 3})
+
+    with pytest.raises(Refused) as caught:
+        engines_of(made, {"target": facts(), "draft": head()})
+
+    assert [refusal.path for refusal in caught.value.refusals] == ["spec.target.parallelism.tensor"]
+
+
 def test_the_converter_s_place_comes_from_the_release() -> None:
     row = {
         "name": "27.01",
