@@ -46,6 +46,14 @@ async def test_a_quantizer_s_texts_are_fetched_before_its_engine_is_built(scene:
     assert built["spec"]["build"]["calibration"]["subPath"] == texts["spec"]["fetch"]["directory"]
 
 
+async def test_a_data_set_s_branch_is_pinned_to_the_commit_that_was_fetched(scene: Scene) -> None:
+    model = await scene.until_ready("quantized")
+    texts = await scene.artifact("target-calibration", "quantized")
+    pins = {pin["name"]: pin["value"] for pin in model["status"]["pins"]}
+
+    assert pins["target.quantization.calibration.source.huggingFace.revision"] == texts["status"]["dataSet"]["commit"]
+
+
 async def test_a_quantized_engine_s_job_reads_its_texts(scene: Scene) -> None:
     await scene.until_ready("quantized")
     built = await scene.artifact("target-engine", "quantized")
