@@ -106,7 +106,7 @@ def test_fp8_as_published_is_taken_by_gpus_that_have_it(backend: dict[str, Any])
 
 
 def test_a_prebuilt_engine_is_not_judged_by_its_model_s_published_precision() -> None:
-    given = {"runtime__backend": "TensorRTEngine", "engine": {"prebuilt": {"target": {"claimName": "engines"}}}}
+    given: Json = {"runtime__backend": "TensorRTEngine", "engine": {"prebuilt": {"target": {"claimName": "engines"}}}}
 
     checked("None", None, target=facts(quantization="modelopt_fp8"), **given, **AMPERE)
 
