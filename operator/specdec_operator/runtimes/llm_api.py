@@ -20,6 +20,7 @@ from specdec_operator.runtimes.serving import (
     COUNTED_TOKENS,
     EXIT_TIMEOUT_SECONDS,
     MODEL_DIRECTORIES,
+    Derived,
     RequestTensor,
     ServingFiles,
     ServingRequest,
@@ -68,7 +69,16 @@ def render(request: ServingRequest) -> ServingFiles:
         counted=tuple(_counted(tensors, prompt) for prompt in COUNTED_PROMPTS) if counts else (),
         decoupled=streaming,
         takes_at_once=True,
+        derived=_derived(request),
     )
+
+
+def _derived(request: ServingRequest) -> tuple[Derived, ...]:
+    draft, target = request.draft_parallelism, request.target_parallelism.tensor
+    if draft is None or draft.tensor == target:
+        return ()
+    reason = "the LLM API splits a draft as its target"
+    return (Derived(name="draft.parallelism.tensor", value=str(target), reason=reason),)
 
 
 def _request(*, counts: bool) -> tuple[RequestTensor, ...]:

@@ -215,6 +215,13 @@ def test_the_target_is_split_over_its_gpus() -> None:
     assert (document["tensor_parallel_size"], document["pipeline_parallel_size"]) == (4, 1)
 
 
+@pytest.mark.parametrize(("draft", "told"), [(1, ["4"]), (4, [])])
+def test_a_draft_that_is_split_otherwise_than_declared_is_told(draft: int, told: list[str]) -> None:
+    derived = files_of(target__parallelism={"tensor": 4}, draft__parallelism={"tensor": draft}).derived
+
+    assert [found.value for found in derived if found.name == "draft.parallelism.tensor"] == told
+
+
 def test_the_baseline_may_be_split_in_stages() -> None:
     document = yaml_of(files_of(BASELINE, target__parallelism={"tensor": 2, "pipeline": 2}))
 
