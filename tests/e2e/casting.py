@@ -1,4 +1,4 @@
-"""Which models each module's namespace starts with, so that all of them come up side by side.
+"""Which models each module's namespace starts with, so that those of several come up side by side.
 
 To add a module of rows, `test_rows_<name>.py`:
 

@@ -1,4 +1,4 @@
-"""One real cluster, hub and operator under all end-to-end tests; the models of all modules come up side by side."""
+"""One real cluster, hub and operator under all end-to-end tests; the models of several modules come up side by side."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from tests.e2e.users_demo import start_demo
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterator
+    from types import ModuleType
 
     from testbed.cluster import Cluster, Progress
     from testbed.session import Session
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 NEED_A_NODE = frozenset({"place", "users_cluster"})
 USERS_CLUSTER = "test_users_cluster"
 """The module whose demo comes up beside the models."""
+AHEAD = 5
+"""How many modules' models come up while one is tested."""
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -71,23 +74,54 @@ def users_demo(users_cluster: ExistingCluster) -> Iterator[subprocess.Popen[str]
             process.send_signal(signal.SIGINT)
 
 
+class Places:
+    """A namespace for each test module that was chosen, entered some modules before its turn.
+
+    So models come up while the tests before theirs run, and not all at once: two cores carry so many and no more.
+    """
+
+    def __init__(self, session: Session, request: pytest.FixtureRequest) -> None:
+        chosen = dict.fromkeys(
+            _module_name(item.module) for item in request.session.items if isinstance(item, pytest.Function)
+        )
+        self._session = session
+        self._order = [module for module in chosen if module in CASTS or module == USERS_CLUSTER]
+        self._request = request
+        self._entered: dict[str, Place] = {}
+
+    def __getitem__(self, module: str) -> Place:
+        """Enter a module, and those that come soon after it."""
+        position = self._order.index(module)
+        for name in self._order[: position + 1 + AHEAD]:
+            self._enter(name)
+        return self._entered[module]
+
+    def _enter(self, module: str) -> None:
+        if module == USERS_CLUSTER:
+            self._request.getfixturevalue("users_demo")
+        elif module not in self._entered:
+            self._entered[module] = Place(self._session, CASTS[module].namespace)
+            CASTS[module].enter(self._entered[module])
+
+
 @pytest.fixture(scope="session")
-def places(session: Session, request: pytest.FixtureRequest) -> dict[str, Place]:
-    """A namespace for each test module that was chosen, with its models applied: they all come up side by side."""
-    chosen = {
-        item.module.__name__.rpartition(".")[2] for item in request.session.items if isinstance(item, pytest.Function)
-    }
-    made = {}
-    for module, cast in CASTS.items():
-        if module in chosen:
-            made[module] = Place(session, cast.namespace)
-            cast.enter(made[module])
-    if USERS_CLUSTER in chosen:
-        request.getfixturevalue("users_demo")
-    return made
+def places(session: Session, request: pytest.FixtureRequest) -> Places:
+    return Places(session, request)
+
+
+@pytest.fixture(scope="module")
+def entered(places: Places, request: pytest.FixtureRequest) -> Iterator[Place]:
+    """The module's own namespace; at its end its models go, and make room for those after them."""
+    place = places[_module_name(request.module)]
+    yield place
+    place.kubectl("delete", "speculativemodels", "--all", "--wait=false")
 
 
 @pytest.fixture
-def place(places: dict[str, Place], request: pytest.FixtureRequest) -> Place:
+def place(entered: Place) -> Place:
     """The module's own namespace, its models applied."""
-    return places[request.module.__name__.rpartition(".")[2]]
+    return entered
+
+
+def _module_name(module: ModuleType) -> str:
+    return module.__name__.rpartition(".")[2]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 POLL_SECONDS = 0.5
-SECONDS = 240.0
+SECONDS = 420.0
 RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 
 

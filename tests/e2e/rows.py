@@ -52,10 +52,9 @@ def _served(backend: str, method: str, **fields: Any) -> Json:
 VLLM_ROWS: Mapping[str, Json] = {
     "baseline": _served("VLLM", "None"),
     "eagle": _served("VLLM", "Eagle", draft="tiny-llama-eagle"),
-    "eagle3": _served("VLLM", "Eagle3", draft="tiny-llama-eagle3"),
     "draft-model": _served("VLLM", "DraftTarget", draft="tiny-llama-draft"),
     "n-gram": _served("VLLM", "NGram", speculation={"nGram": {"minMatchingLength": 1, "maxMatchingLength": 2}}),
-    "open-ai": _served("VLLM", "Eagle3", draft="tiny-llama-eagle3", serving={"openAIFrontEnd": {}}),
+    "eagle3-open-ai": _served("VLLM", "Eagle3", draft="tiny-llama-eagle3", serving={"openAIFrontEnd": {}}),
     "flat-keys": _served("VLLM", "Eagle", draft="tiny-llama-eagle", runtime={"release": release_name("25.04")}),
 }
 
@@ -109,9 +108,8 @@ ENGINE_ROWS: Mapping[str, Json] = {
         draft="tiny-llama-medusa",
         speculation={"medusa": {"choices": {"paths": [[0, 0, 0], [0, 1], [1]]}}},
     ),
-    "one-gpu": _pair("Disabled", draft_devices=[0], target_devices=[0]),
+    "one-gpu": _pair("Disabled", draft_devices=[0], target_devices=[0], quantization={"format": "FP8"}),
     "own-gpus": _pair("Standard", draft_devices=[0], target_devices=[1, 2], parallelism={"tensor": 2}),
-    "fp8": _pair("Disabled", draft_devices=[0], target_devices=[1], quantization={"format": "FP8"}),
     "lookahead": _engine(
         "Lookahead",
         speculation={"lookahead": {"windowSize": 3, "nGramSize": 3, "verificationSetSize": 3}},

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.realnode,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(600),
     pytest.mark.skipif(os.geteuid() != 0, reason="real pods need a real node, which needs root"),
 ]
 

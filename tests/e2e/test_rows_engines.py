@@ -32,7 +32,7 @@ pytestmark = [
 ]
 
 ONE_ENGINE, PAIR = "ensemble", "tensorrt_llm_bls"
-PAIRS = ["one-gpu", "own-gpus", "fp8"]
+PAIRS = ["one-gpu", "own-gpus"]
 DRAFTING = [name for name in ENGINE_ROWS if name != "pipeline"]
 ROWS = [*ENGINE_ROWS, "prebuilt"]
 PARAMETER = re.compile(r'parameters \{\s*key: "(\w+)"\s*value \{\s*string_value: "([^"]*)"\s*\}\s*\}')
@@ -43,7 +43,6 @@ PARAMETERS: dict[str, dict[str, str]] = {
     "medusa": {"decoding_mode": "medusa", "medusa_choices": "{0}, {1}, {0, 0}, {0, 1}, {0, 0, 0}"},
     "one-gpu": {"gpu_device_ids": "0", "enable_kv_cache_reuse": "true", "exclude_input_in_output": "false"},
     "own-gpus": {"gpu_device_ids": "1,2", "enable_kv_cache_reuse": "true", "exclude_input_in_output": "false"},
-    "fp8": {"gpu_device_ids": "1", "enable_kv_cache_reuse": "true"},
     "lookahead": {
         "decoding_mode": "lookahead",
         "lookahead_window_size": "3",
@@ -62,17 +61,15 @@ PLACEMENTS: dict[str, tuple[int, dict[str, list[int]], int, str]] = {
     **{name: (1, {"target": [0]}, 1, "Single") for name in ALONE},
     "one-gpu": (1, {"target": [0], "draft": [0]}, 1, "SpawningOrchestrator"),
     "own-gpus": (3, {"target": [1, 2], "draft": [0]}, 1, "SpawningOrchestrator"),
-    "fp8": (2, {"target": [1], "draft": [0]}, 1, "SpawningOrchestrator"),
     "pipeline": (2, {"target": [0, 1]}, 2, "Leader"),
 }
 
 
 @pytest.fixture(scope="module", autouse=True)
-def prebuilt(places: Mapping[str, Place]) -> None:
+def prebuilt(entered: Place) -> None:
     """Apply the row whose engine somebody else built, once it is built."""
-    place = places["test_rows_engines"]
-    place.kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/filler", f"--timeout={READY_SECONDS:g}s")
-    place.apply_model("prebuilt", {"pod": POD, **PREBUILT})
+    entered.kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/filler", f"--timeout={READY_SECONDS:g}s")
+    entered.apply_model("prebuilt", {"pod": POD, **PREBUILT})
 
 
 def read(place: Place, name: str, file: str) -> str:
@@ -161,15 +158,15 @@ def test_two_models_on_one_gpu_share_its_memory(place: Place) -> None:
 
 
 def test_only_the_model_that_asks_for_it_is_quantized(place: Place) -> None:
-    until_row_ready(place, "fp8")
-    made = [engine_config(place, "fp8", role)["pretrained_config"]["quantization"] for role in ("target", "draft")]
+    until_row_ready(place, "one-gpu")
+    made = [engine_config(place, "one-gpu", role)["pretrained_config"]["quantization"] for role in ("target", "draft")]
     assert [quantization["quant_algo"] for quantization in made] == ["FP8", None]
 
 
 def test_engines_of_drafts_that_are_the_same_are_built_once(place: Place) -> None:
-    for name in ("one-gpu", "fp8"):
+    for name in ("one-gpu", "own-gpus"):
         until_row_ready(place, name)
-    engine = place.artifact("fp8", "draft-engine")["name"]
+    engine = place.artifact("own-gpus", "draft-engine")["name"]
     assert engine == place.artifact("one-gpu", "draft-engine")["name"]
     assert len(place.jobs(engine)) == 1
 

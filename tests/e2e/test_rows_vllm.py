@@ -29,10 +29,9 @@ DRAFT = {"model": "/models/draft"}
 SPECULATIVE_CONFIGS: dict[str, Any] = {
     "baseline": None,
     "eagle": {"method": "eagle", **DRAFT, **LENGTH},
-    "eagle3": {"method": "eagle3", **DRAFT, **LENGTH},
     "draft-model": {"method": "draft_model", **DRAFT, **LENGTH, "draft_tensor_parallel_size": 1},
     "n-gram": {"method": "ngram", **LENGTH, "prompt_lookup_max": 2, "prompt_lookup_min": 1},
-    "open-ai": {"method": "eagle3", **DRAFT, **LENGTH},
+    "eagle3-open-ai": {"method": "eagle3", **DRAFT, **LENGTH},
     "flat-keys": None,
 }
 
@@ -87,8 +86,8 @@ def test_status_tells_which_release_was_taken(place: Place, name: str) -> None:
 
 
 def test_openai_s_protocol_is_served_beside_triton_s_and_drafts_as_well(place: Place) -> None:
-    until_row_ready(place, "open-ai")
-    before = logged_counts(place.log("open-ai"), model=MODEL)
-    assert completion(place, "open-ai", PROMPT).strip() == answer_of_the_target_alone(PROMPT)
-    drafted, accepted = logged_counts(place.log("open-ai"), model=MODEL)[len(before)]
+    until_row_ready(place, "eagle3-open-ai")
+    before = logged_counts(place.log("eagle3-open-ai"), model=MODEL)
+    assert completion(place, "eagle3-open-ai", PROMPT).strip() == answer_of_the_target_alone(PROMPT)
+    drafted, accepted = logged_counts(place.log("eagle3-open-ai"), model=MODEL)[len(before)]
     assert 0 < accepted <= drafted
