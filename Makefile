@@ -22,7 +22,7 @@ demo: .venv/.made ## Take the example models to served answers on a real cluster
 
 .PHONY: test
 test: check ## Everything: check, unit tests, a real control plane, real pods.
-	@$(python) -m testbed.cluster build $(shell [ "$$(id -u)" = 0 ] && echo --node)
+	@$(python) -m testbed.cluster build --helm $(shell [ "$$(id -u)" = 0 ] && echo --node)
 	@[ "$$(id -u)" != 0 ] || $(python) -m testbed.runtime build
 	@$(python) -m pytest --numprocesses=2 --max-worker-restart=0
 
