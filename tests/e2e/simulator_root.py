@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import socket
 import subprocess
 import time
 import urllib.error
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from testbed.cluster import ports as cluster_ports
 from testbed.runtime.build import image_environment, image_layers
 from testbed.runtime.simulator.release import IMAGE_REFERENCE
 
@@ -208,10 +208,6 @@ def _rank_arguments(repository: str, ports: tuple[int, int, int], rank: int) -> 
 
 
 def free_ports() -> tuple[int, int, int]:
-    sockets = [socket.socket() for _ in range(3)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    first, second, third = (int(one.getsockname()[1]) for one in sockets)
-    for one in sockets:
-        one.close()
+    """Ports for HTTP, gRPC and metrics that nothing on this machine listens on."""
+    first, second, third = cluster_ports.free_ports(3, address="0.0.0.0")  # noqa: S104 - where Triton listens
     return first, second, third

@@ -271,11 +271,11 @@ class Stage:
     operator: InProcessOperator | None = None
     scenes: list[Scene] = field(default_factory=list)
 
-    async def scene(self, namespace: str, *, volume: bool = True) -> Scene:
-        """Make a namespace, with a volume for its store."""
+    async def scene(self, namespace: str, *, volumes: int = 1) -> Scene:
+        """Make a namespace, with a volume for each of its claims: one without takes another namespace's."""
         await self.api.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-        if volume:
-            await self.api.create(VOLUMES, _volume(namespace))
+        for name in (namespace, *(f"{namespace}-{number}" for number in range(1, volumes)))[:volumes]:
+            await self.api.create(VOLUMES, _volume(name))
         scene = Scene(self.api, namespace, self.player.script(namespace))
         self.scenes.append(scene)
         return scene

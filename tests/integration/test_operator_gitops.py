@@ -88,7 +88,7 @@ async def sync(tool: HttpKubernetesApi) -> dict[str, JsonObject]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def scene(operated: Stage, tool: HttpKubernetesApi) -> AsyncIterator[Scene]:
-    made = await operated.scene("models")
+    made = await operated.scene("models", volumes=2)
     await sync(tool)
     yield made
 
