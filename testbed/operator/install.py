@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from specdec_operator.cluster.rights import own, rules
+
 if TYPE_CHECKING:
     from testbed.cluster import ClusterAccess
 
@@ -29,6 +31,20 @@ def install(cluster: ClusterAccess) -> None:
 def install_rights(cluster: ClusterAccess) -> None:
     """Apply namespace, service account and roles."""
     cluster.kubectl("apply", "--server-side", "--filename=-", stdin=yaml.safe_dump_all(rights()))
+
+
+def grant_instance(cluster: ClusterAccess, name: str) -> None:
+    """Let the operator's account keep a Lease of another name too, as an installation of that name would."""
+    metadata = {"name": f"instance-{name}", "namespace": NAMESPACE}
+    role = {"kind": "Role", "metadata": metadata, "rules": rules(own(name))}
+    binding = {
+        "kind": "RoleBinding",
+        "metadata": metadata,
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": metadata["name"]},
+        "subjects": [{"kind": "ServiceAccount", "name": SERVICE_ACCOUNT, "namespace": NAMESPACE}],
+    }
+    documents = [{"apiVersion": "rbac.authorization.k8s.io/v1", **document} for document in (role, binding)]
+    cluster.kubectl("apply", "--server-side", "--filename=-", stdin=yaml.safe_dump_all(documents))
 
 
 def rights() -> list[dict[str, Any]]:

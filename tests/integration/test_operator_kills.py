@@ -21,6 +21,7 @@ from specdec_operator.cluster.resources import (
 )
 from specdec_operator.resources.labels import SELECTOR
 from testbed.operator import OperatorProcess
+from testbed.operator.install import grant_instance
 from tests.integration.scene import JsonObject, Scene, Stage, condition, configuration, draft_target, stage
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ def _process(cluster: Cluster, moment: Moment, folder: Path) -> OperatorProcess:
 async def _story(made: Stage, moment: Moment, operator: OperatorProcess, ledger: Ledger) -> Story:
     scene = await made.scene(moment.name)
     scene.script.held = set(moment.held)
+    await asyncio.to_thread(grant_instance, made.cluster, moment.name)
     await asyncio.to_thread(operator.start)
     try:
         await scene.apply("pair", draft_target())
