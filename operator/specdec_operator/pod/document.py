@@ -1,6 +1,7 @@
 """Frozen dataclasses as strict JSON: camelCase keys, unknown and missing keys refused with their path."""
 
 import dataclasses
+import functools
 import json
 import types
 from collections.abc import Mapping
@@ -36,6 +37,7 @@ class Document:
         return json.dumps(_plain(self), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
+@functools.cache
 def camel_case(name: str) -> str:
     """The key on the wire of a field."""
     first, *rest = name.split("_")
@@ -43,6 +45,9 @@ def camel_case(name: str) -> str:
 
 
 def _plain(value: object) -> Any:
+    # Most values are plain, and asking for an abstract class is slow.
+    if value is None or isinstance(value, (str, int, float)):
+        return value
     if isinstance(value, Document):
         return {camel_case(field.name): _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):

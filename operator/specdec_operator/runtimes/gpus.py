@@ -41,11 +41,13 @@ def capability(text: str) -> Capability:
     return int(major), int(minor)
 
 
+@functools.lru_cache(maxsize=256)
 def compute_capability(product: str) -> Capability | None:
     """The compute capability of a product label, of a shared or MIG device too; None if the product is not known."""
     return _capabilities().get(_longest(product, _capabilities()))
 
 
+@functools.lru_cache(maxsize=256)
 def memory_of(product: str, *, resource: str = "") -> int | None:
     """The memory of one GPU in bytes; None if neither the table nor the names tell it.
 
