@@ -47,7 +47,7 @@ ORDER = [(lane, start) for lane, starts in LANES.items() for start in starts]
 
 def pytest_configure() -> None:
     """Properties are not timed: how long an example takes says more of the machine than of the code."""
-    hypothesis.settings.register_profile("untimed", deadline=None, max_examples=50)
+    hypothesis.settings.register_profile("untimed", deadline=None)
     hypothesis.settings.load_profile("untimed")
 
 
