@@ -112,7 +112,7 @@ class TritonProver:
 
     Args:
         connect_seconds: for the first answer of the server.
-        whole_seconds: for everything.
+        whole_seconds: for the proof, and again for the counts.
     """
 
     def __init__(self, *, connect_seconds: float = 5.0, whole_seconds: float = 60.0) -> None:
@@ -124,7 +124,8 @@ class TritonProver:
         client = InferenceServerClient(url=endpoint.address(), conn_timeout=self._whole_seconds)
         try:
             async with asyncio.timeout(self._whole_seconds):
-                return await self._prove(client, endpoint, request)
+                proof = await self._prove(client, endpoint, request)
+            return await _counted(_Question(client, endpoint, request), proof, seconds=self._whole_seconds)
         except TimeoutError:
             return Proof(
                 outcome=Outcome.WRONG_ANSWER,
@@ -148,8 +149,7 @@ class TritonProver:
             stale = _stale_revision(await client.get_model_config(request.model), request)
             if stale:
                 return stale
-            ask = _Question(client, endpoint, request)
-            return await _counted(ask, _answer(await ask(request.tensors), request))
+            return _answer(await _Question(client, endpoint, request)(request.tensors), request)
         except InferenceServerException as error:
             return _refused(request, error)
         except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
@@ -173,7 +173,16 @@ class _Question:
         return await self.client.infer(self.request.model, _inputs(tensors))
 
 
-async def _counted(ask: _Question, proof: Proof) -> Proof:
+async def _counted(ask: _Question, proof: Proof, *, seconds: float) -> Proof:
+    """The proof with the counts; where they are not to be had, what was answered stays proven."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await _with_counts(ask, proof)
+    except (InferenceServerException, aiohttp.ClientError, OSError, ValueError, TypeError, KeyError):
+        return replace(proof, drafted=None, accepted=None)
+
+
+async def _with_counts(ask: _Question, proof: Proof) -> Proof:
     """The proof with the counts of all requests; None stays None where no answer counts."""
     drafted, accepted = proof.drafted, proof.accepted
     for tensors in ask.request.counted if proof.outcome is Outcome.SERVED else ():

@@ -48,6 +48,7 @@ class KServe:
     revision: str | None = "r1"
     outputs: list[Output] = field(default_factory=lambda: [Output("text_output", "BYTES", ["Paris"])])
     error: tuple[int, str] | None = None
+    healthy_answers: int | None = None
     generated: Any = None
     ready_delay_seconds: float = 0.0
     answer_delay_seconds: float = 0.0
@@ -86,6 +87,8 @@ class KServe:
         self.requests.append(json.loads(body[:size]))
         self.binary_parts.append(body[size:])
         await asyncio.sleep(self.answer_delay_seconds)
+        if self.healthy_answers is not None and len(self.requests) > self.healthy_answers:
+            return web.json_response({"error": "busy"}, status=503)
         if self.error is not None:
             return web.json_response({"error": self.error[1]}, status=self.error[0])
         described = [output.describe() for output in self.outputs]

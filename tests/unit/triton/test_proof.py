@@ -67,6 +67,14 @@ async def test_counts_stay_unknown_where_no_answer_has_them(server: KServe) -> N
     assert (proof.drafted, proof.accepted) == (None, None)
 
 
+async def test_what_was_answered_stays_proven_where_it_can_not_be_counted(server: KServe) -> None:
+    server.outputs += [Output("total_draft_tokens", "INT32", [12]), Output("total_accepted_draft_tokens", "INT32", [7])]
+    server.healthy_answers = 1
+    proof = await TritonProver().prove(server.endpoint, replace(REQUEST, counted=(REQUEST.tensors,)))
+
+    assert (proof.outcome, proof.drafted, proof.accepted) == (Outcome.SERVED, None, None)
+
+
 async def test_counts_may_be_text(server: KServe) -> None:
     server.outputs += [
         Output("total_draft_tokens", "BYTES", ["12.0"]),

@@ -113,6 +113,17 @@ class ReDrafterOptions(ApiModel):
     """Whether the search takes the likeliest tokens."""
 
 
+def _belongs(field: str, attribute: str, *, method: Method) -> Rule:
+    """Options stand beside their own method alone."""
+    return Rule(
+        expression=f"!has(self.{field}) || self.method == '{method}'",
+        message=f"{field} belongs to the method {method}: remove it or change method",
+        holds=lambda self: getattr(self, attribute) is None or self.method == method,
+        field=f".{field}",
+        reason="FieldValueForbidden",
+    )
+
+
 class Speculation(ApiModel):
     """The method and its options."""
 
@@ -138,48 +149,12 @@ class Speculation(ApiModel):
     """Options of the method ReDrafter."""
 
     RULES: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            expression="!has(self.eagle) || self.method == 'Eagle'",
-            message="eagle belongs to the method Eagle: remove it or change method",
-            holds=lambda self: self.eagle is None or self.method == "Eagle",
-            field=".eagle",
-            reason="FieldValueForbidden",
-        ),
-        Rule(
-            expression="!has(self.medusa) || self.method == 'Medusa'",
-            message="medusa belongs to the method Medusa: remove it or change method",
-            holds=lambda self: self.medusa is None or self.method == "Medusa",
-            field=".medusa",
-            reason="FieldValueForbidden",
-        ),
-        Rule(
-            expression="!has(self.draftTarget) || self.method == 'DraftTarget'",
-            message="draftTarget belongs to the method DraftTarget: remove it or change method",
-            holds=lambda self: self.draft_target is None or self.method == "DraftTarget",
-            field=".draftTarget",
-            reason="FieldValueForbidden",
-        ),
-        Rule(
-            expression="!has(self.nGram) || self.method == 'NGram'",
-            message="nGram belongs to the method NGram: remove it or change method",
-            holds=lambda self: self.n_gram is None or self.method == "NGram",
-            field=".nGram",
-            reason="FieldValueForbidden",
-        ),
-        Rule(
-            expression="!has(self.lookahead) || self.method == 'Lookahead'",
-            message="lookahead belongs to the method Lookahead: remove it or change method",
-            holds=lambda self: self.lookahead is None or self.method == "Lookahead",
-            field=".lookahead",
-            reason="FieldValueForbidden",
-        ),
-        Rule(
-            expression="!has(self.reDrafter) || self.method == 'ReDrafter'",
-            message="reDrafter belongs to the method ReDrafter: remove it or change method",
-            holds=lambda self: self.re_drafter is None or self.method == "ReDrafter",
-            field=".reDrafter",
-            reason="FieldValueForbidden",
-        ),
+        _belongs("eagle", "eagle", method="Eagle"),
+        _belongs("medusa", "medusa", method="Medusa"),
+        _belongs("draftTarget", "draft_target", method="DraftTarget"),
+        _belongs("nGram", "n_gram", method="NGram"),
+        _belongs("lookahead", "lookahead", method="Lookahead"),
+        _belongs("reDrafter", "re_drafter", method="ReDrafter"),
         Rule(
             expression="!has(self.maxDraftTokens) || self.method != 'None'",
             message="the method None drafts nothing: remove maxDraftTokens or choose a method",
