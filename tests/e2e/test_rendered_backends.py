@@ -80,6 +80,18 @@ def test_a_model_that_answers_in_pieces_is_not_asked_by_infer(vllm: SimulatorRoo
         assert (proof.outcome, "decoupled" in proof.message) == (Outcome.WRONG_ANSWER, True)
 
 
+def test_openai_s_protocol_is_served_beside_triton_s(vllm: SimulatorRoot) -> None:
+    plan = _plan("VLLM", "NGram", openAIFrontEnd={"defaultMaxTokens": 12})
+    with _serving(vllm, plan, "NGram") as server:
+        _expect_answer(_proof(server, plan), server)
+        asked = {"model": plan.files.endpoint_model, "prompt": plan.files.tensors[0].values[0], "temperature": 0}
+        server.wait_until(f"http://127.0.0.1:{server.ports[2]}/health/ready")
+        answer = server.post(f"http://127.0.0.1:{server.ports[2]}/v1/completions", asked)
+
+        assert ANSWER in answer["choices"][0]["text"]
+        assert server.metrics("nv_inference_request_success") >= 2
+
+
 def _root(directory: Path, reference: str) -> SimulatorRoot:
     root = SimulatorRoot(directory, cache=cache_directory(), models=MODELS, reference=reference)
     texts = program_files("assemble")
