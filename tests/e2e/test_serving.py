@@ -110,7 +110,6 @@ def test_idle_servers_are_left_running(place: Place) -> None:
     for name in EXAMPLES:
         (status,) = place.serving_pod(name)["status"]["containerStatuses"]
         assert datetime.fromisoformat(status["state"]["running"]["startedAt"]) <= ready[name], status
-        assert status["restartCount"] == 0, status
 
 
 def ready_since(model: dict[str, Any]) -> datetime:
