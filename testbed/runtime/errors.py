@@ -1,8 +1,8 @@
-"""What can go wrong while the simulator image is built."""
+"""What can go wrong while an image is built."""
 
 
 class ImageBuildError(RuntimeError):
-    """The simulator image can't be built; the message names the step and the remedy."""
+    """An image can't be built; the message names the step and the remedy."""
 
 
 class ToolMissingError(ImageBuildError):

@@ -1,0 +1,119 @@
+"""Buildah with a storage of its own: the user's containers and images are never touched, nothing stays mounted."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from testbed.operator.build_secrets import secret_arguments
+from testbed.runtime.tools import debian_program, run_shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from testbed.operator.base_image import BaseImage
+
+# A build adds about ten; beyond this the storage is made anew instead of growing with each edit.
+_MOST_LAYERS = 150
+# No image is pulled from anywhere: what comes in was made here.
+_POLICY = '{"default": [{"type": "insecureAcceptAnything"}]}'
+# Buildah and all that it starts live in namespaces that end with this program: a killed build leaves no process
+# and no mount behind.
+_CONTAINED = ("setpriv", "--pdeathsig=KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
+
+
+@dataclass(frozen=True)
+class Buildah:
+    """Builds images; its layer cache makes a second build short.
+
+    Attributes:
+        program: path of buildah.
+        directory: its storage; the caller holds a lock on it.
+        progress: gets each line that buildah prints.
+    """
+
+    program: str
+    directory: Path
+    progress: Callable[[str], None]
+
+    def build(self, context: Path, *, base: BaseImage, arguments: Mapping[str, str], tag: str) -> None:
+        """Build a Dockerfile.
+
+        Args:
+            context: the folder that holds the Dockerfile and what it copies.
+            base: what the build argument `BASE_IMAGE` names.
+            arguments: further build arguments.
+            tag: the image's name in this storage.
+
+        Raises:
+            ImageBuildError: an instruction failed; the message ends with what it printed.
+        """
+        self._run("rm", "--all")  # what a killed build left
+        self._import(base)
+        given = (f"--build-arg={name}={value}" for name, value in arguments.items())
+        with tempfile.TemporaryDirectory(dir=self._scratch) as secrets:
+            self._run(
+                "build",
+                # The timestamp is in every layer, so that the same files make the same layers.
+                *("--isolation=chroot", "--layers", "--timestamp=0", "--pull-never", f"--tag={tag}"),
+                *(f"--signature-policy={self._policy}", f"--build-arg=BASE_IMAGE={base.reference}", *given),
+                *secret_arguments(os.environ, Path(secrets)),
+                str(context),
+            )
+
+    def write_layout(self, tag: str, layout: Path) -> None:
+        """Write an image as an OCI layout of uncompressed layers; blobs that are there already are kept.
+
+        Raises:
+            ImageBuildError: it can't be written.
+        """
+        policy = f"--signature-policy={self._policy}"
+        self._run("push", "--quiet", "--disable-compression", policy, "--format=oci", tag, f"oci:{layout}")
+
+    def _import(self, base: BaseImage) -> None:
+        record = self.directory / f"{base.archive.stem}.imported"
+        if not record.exists():
+            self._run("pull", "--quiet", f"--signature-policy={self._policy}", f"oci-archive:{base.archive}")
+            record.touch()
+
+    @property
+    def _scratch(self) -> Path:
+        return self.directory / "scratch"
+
+    @property
+    def _policy(self) -> Path:
+        return self.directory / "policy.json"
+
+    def _run(self, *arguments: str) -> None:
+        storage = (f"--root={self.directory / 'root'}", f"--runroot={self.directory / 'run'}")
+        environment = ("env", f"TMPDIR={self._scratch}", f"XDG_RUNTIME_DIR={self._scratch}")
+        argv = [*_CONTAINED, *environment, self.program, *storage, "--storage-driver=overlay", *arguments]
+        run_shown(argv, step="operator image", progress=self.progress)
+
+
+def buildah(directory: Path, *, key: str, progress: Callable[[str], None]) -> Buildah:
+    """Return buildah with its storage for a key; storages of other keys, and one that grew too large, are removed.
+
+    Args:
+        directory: folder of the storages; the caller holds a lock on it.
+        key: what decides the layers that are worth keeping, as a file name.
+        progress: gets one line for each thing that happens.
+
+    Raises:
+        ToolMissingError: buildah is missing and can't be installed.
+    """
+    program = debian_program("buildah", package="buildah", progress=progress)
+    storage = directory / key
+    if directory.exists():
+        for stale in directory.iterdir():
+            if stale != storage or len(list(stale.glob("root/overlay/*"))) > _MOST_LAYERS:
+                shutil.rmtree(stale)
+    for folder in ("scratch", "run"):
+        shutil.rmtree(storage / folder, ignore_errors=True)
+    (storage / "scratch").mkdir(parents=True, mode=0o700)
+    (storage / "policy.json").write_text(_POLICY, encoding="utf-8")
+    return Buildah(program, storage, progress)

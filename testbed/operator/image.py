@@ -1,0 +1,103 @@
+"""Builds the operator's image from its own Dockerfile, on a base that is made here."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from testbed.cluster.cache import exclusive
+from testbed.operator.base_image import base_image, base_recipe
+from testbed.operator.buildah import buildah
+from testbed.operator.image_archive import image_digest, write_archive
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_ROOT: Final = Path(__file__).parents[2]
+_REPOSITORY: Final = "specdec.dev/testbed/specdec-operator"
+# What decides the layers below the operator's own code, and what decides the rest.
+_BELOW: Final = ("Dockerfile", ".dockerignore", "pyproject.toml", "uv.lock")
+_ABOVE: Final = ("LICENSE", "README.md", "operator")
+
+
+@dataclass(frozen=True)
+class OperatorImage:
+    """The operator's image, ready to be imported.
+
+    Attributes:
+        reference: name with its tag; the tag changes with the content.
+        archive: the OCI archive, to be read by `ctr images import`.
+        digest: its manifest's digest, `sha256:…`.
+    """
+
+    reference: str
+    archive: Path
+    digest: str
+
+
+def build_operator_image(*, cache: Path, progress: Callable[[str], None]) -> OperatorImage:
+    """Build the operator's image, or return the one in the cache when its inputs are unchanged.
+
+    Args:
+        cache: the testbed's cache folder; everything goes below its `images`.
+        progress: gets one line for each thing that happens.
+
+    Raises:
+        ImageBuildError: a step failed; the message names it and the remedy.
+    """
+    images = cache / "images"
+    images.mkdir(parents=True, exist_ok=True)
+    with exclusive(images / "operator.lock"):
+        below = _key(base_recipe(), _contents(_BELOW))
+        key = _key(below, _contents(_ABOVE))
+        reference = f"{_REPOSITORY}:{_version()}-{key}"
+        archive = images / f"specdec-operator-{key}.tar"
+        if not archive.exists():
+            _build(reference, archive=archive, below=below, progress=progress)
+        image = OperatorImage(reference, archive, image_digest(archive))
+        progress(f"operator image: {reference}: ready")
+        return image
+
+
+def _build(reference: str, *, archive: Path, below: str, progress: Callable[[str], None]) -> None:
+    images = archive.parent
+    progress(f"operator image: building {reference}")
+    (images / "layers").mkdir(exist_ok=True)
+    builder = buildah(images / "operator-storage", key=below, progress=progress)
+    arguments = {"VERSION": _version(), "REVISION": f"content-{reference.rpartition('-')[2]}"}
+    builder.build(_ROOT, base=base_image(images / "layers", progress), arguments=arguments, tag=reference)
+    layout = builder.directory / "layout"
+    builder.write_layout(reference, layout)
+    for stale in images.glob("specdec-operator-*"):
+        stale.unlink()
+    partial = archive.with_suffix(".partial")
+    write_archive(layout, partial, reference=reference)
+    partial.rename(archive)
+
+
+def _version() -> str:
+    document = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return str(document["project"]["version"])
+
+
+def _contents(names: tuple[str, ...]) -> str:
+    return _key(*(f"{file.relative_to(_ROOT)} {sha256(file.read_bytes()).hexdigest()}" for file in _files(names)))
+
+
+def _files(names: tuple[str, ...]) -> Iterator[Path]:
+    for path in (_ROOT / name for name in names):
+        if path.is_file():
+            yield path
+        else:
+            yield from sorted(file for file in path.rglob("*") if file.is_file() and _is_source(file))
+
+
+def _is_source(file: Path) -> bool:
+    return "__pycache__" not in file.parts and file.suffix != ".pyc"
+
+
+def _key(*parts: str) -> str:
+    return sha256("\0".join(parts).encode()).hexdigest()[:16]
