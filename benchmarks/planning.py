@@ -2,7 +2,8 @@
 
     python -m benchmarks.planning [--rounds N]
 
-Prints medians; timings are of this machine, so compare ratios of one run.
+Prints medians: of processor time for the pure core, which others on the machine disturb least, and of the clock's for
+the command line. Timings are of this machine. Ends with 1 where a planning takes longer than LIMIT_MILLISECONDS.
 """
 
 from __future__ import annotations
@@ -19,50 +20,55 @@ from specdec_operator.api.configuration import OperatorConfiguration
 from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel, parse
 from specdec_operator.cli.documents import read_documents
 from specdec_operator.cli.facts import read_facts_file
-from specdec_operator.planning.acquire import acquire
 from specdec_operator.planning.admission import admit
-from specdec_operator.planning.calibration import acquire_texts
-from specdec_operator.planning.engines import plan_engines
-from specdec_operator.planning.plan import plan_serving
+from specdec_operator.planning.steps import ContentFacts, acquire_content
 from specdec_operator.runtimes.table import CapabilityTable, load_table
 
 if TYPE_CHECKING:
     from specdec_operator.resources.known import Known
 
+LIMIT_MILLISECONDS = 1.0
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.yaml"))
 
 
-def main() -> None:
-    """Measure and print."""
+def main() -> int:
+    """Measure and print.
+
+    Returns:
+        The exit code.
+    """
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=20, help="how often each model is planned")
+    parser.add_argument("--rounds", type=int, default=100, help="how often each model is planned")
     rounds = parser.parse_args().rounds
     table = load_table()
-    slowest = 0.0
-    for example in EXAMPLES:
-        (document,) = read_documents(str(example))
-        known = read_facts_file(str(example.parent / "facts" / example.name))
-        took = planning_milliseconds(parse(document.content), known, table, rounds=rounds)
-        slowest = max(slowest, took)
-        print(f"plan {example.stem:32} {took:7.3f} ms")
-    print(f"slowest plan: {slowest:.3f} ms")
+    took = {example.stem: planning_milliseconds(*read(example), table=table, rounds=rounds) for example in EXAMPLES}
+    for name, milliseconds in took.items():
+        print(f"plan {name:32} {milliseconds:7.3f} ms")
+    slowest = max(took, key=lambda name: took[name])
+    holds = took[slowest] < LIMIT_MILLISECONDS
+    verdict = f"{'under' if holds else 'OVER'} the limit of {LIMIT_MILLISECONDS:g} ms"
+    print(f"slowest plan: {slowest}, {took[slowest]:.3f} ms: {verdict}")
     print(f"specdec render of {len(EXAMPLES)} examples: {rendering_seconds():.2f} s")
+    return 0 if holds else 1
 
 
-def planning_milliseconds(model: SpeculativeModel, known: Known, table: CapabilityTable, *, rounds: int) -> float:
-    """The median time of one whole planning, from spec and facts to the plan."""
+def read(example: Path) -> tuple[SpeculativeModel, Known]:
+    """An example and its facts."""
+    (document,) = read_documents(str(example))
+    return parse(document.content), read_facts_file(str(example.parent / "facts" / example.name))
+
+
+def planning_milliseconds(model: SpeculativeModel, known: Known, *, table: CapabilityTable, rounds: int) -> float:
+    """The median processor time of one whole planning, from spec and facts to the plan."""
     configuration = OperatorConfiguration()
+    facts = ContentFacts(models=dict(known.models), data_sets=known.data_sets)
     times = []
     for _ in range(rounds):
-        began = time.perf_counter()
+        began = time.process_time()
         resolution = admit(model, table=table, configuration=configuration)
-        models = acquire(model.spec, resolution, configuration=configuration)
-        texts = acquire_texts(model.spec, resolution, configuration=configuration)
-        places = {request.role: request.yields for request in (*models, *texts) if request.yields}
-        facts = dict(known.models)
-        engines = plan_engines(model.spec, resolution, facts=facts, models=places, data_sets=known.data_sets)
-        plan_serving(model.spec, resolution, facts=facts, models=models, engines=engines, engine_digests=known.engines)
-        times.append(time.perf_counter() - began)
+        content = acquire_content(model.spec, resolution, configuration=configuration)
+        content.pair(facts).serving(digests=known.engines, single_node=())
+        times.append(time.process_time() - began)
     return median(times) * 1000
 
 
@@ -78,4 +84,4 @@ def rendering_seconds() -> float:
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

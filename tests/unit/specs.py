@@ -145,12 +145,13 @@ def models_of(made: SpeculativeModel) -> tuple[ArtifactRequest, ...]:
 def engines_of(
     made: SpeculativeModel, known: dict[str, ModelFacts] | None = None, *, data_sets: DataSetFacts | None = None
 ) -> tuple[ArtifactRequest, ...]:
-    places = {request.role: request.yields for request in models_of(made) if request.yields}
-    texts = acquire_texts(made.spec, resolution_of(made), configuration=CONFIGURATION)
-    places |= {request.role: request.yields for request in texts if request.yields}
+    resolution = resolution_of(made)
+    models = acquire(made.spec, resolution, configuration=CONFIGURATION)
+    texts = acquire_texts(made.spec, resolution, configuration=CONFIGURATION)
+    places = {request.role: request.yields for request in (*models, *texts) if request.yields}
     return plan_engines(
         made.spec,
-        resolution_of(made),
+        resolution,
         facts=known or facts_of(made),
         models=places,
         data_sets={request.role: data_sets or DATA_SET for request in texts},

@@ -9,7 +9,6 @@ from specdec_operator.api.v1alpha1.artifact_inputs import FetchInput, InspectInp
 from specdec_operator.api.v1alpha1.status import Pin
 from specdec_operator.planning.artifact_request import Acquisition
 from specdec_operator.planning.keys import content_key, short
-from specdec_operator.planning.pods import job_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +34,7 @@ def acquire(
         pins: What status keeps: a moving revision that was resolved once is asked for by its commit from then on.
         refresh: The value of the annotation `specdec.dev/refresh`; a new one asks for moving revisions anew.
     """
-    settings, claim = job_settings(spec, resolution), resolution.store_claim or ""
+    settings, claim = resolution.jobs, resolution.store_claim or ""
     models = [("target", spec.target.source)] + ([("draft", spec.draft.source)] if spec.draft else [])
     requests = (
         _acquisition(role, source, claim=claim, configuration=configuration, refresh=refresh).request(

@@ -14,7 +14,6 @@ from specdec_operator.planning.artifact_request import Acquisition
 from specdec_operator.planning.engine_limits import engine_roles
 from specdec_operator.planning.engine_rules import is_prebuilt
 from specdec_operator.planning.keys import content_key, short
-from specdec_operator.planning.pods import job_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,7 +58,7 @@ def acquire_texts(
     if resolution.backend != "TensorRTEngine":
         return ()
     built = [role for role in engine_roles(spec) if not is_prebuilt(role, spec)]
-    settings, store = job_settings(spec, resolution), resolution.store_claim or ""
+    settings, store = resolution.jobs, resolution.store_claim or ""
     requests = (
         _acquisition(role, source, store=store, configuration=configuration, refresh=refresh).request(
             role=f"{role}-calibration", prefix="texts", settings=settings

@@ -43,7 +43,7 @@ def refusals(
 
 def method_refusals(method: Method, backend: Backend, *, table: CapabilityTable) -> list[Refusal]:
     """Why no release at all serves a method on a backend; empty if one does."""
-    if table.with_method(backend, method):
+    if table.has_method(backend, method):
         return []
     why = table.words.of(method, backend).why or "no known release does"
     message = f"{backend} does not serve {method}: {why}{_instead(method, backend, table, joint='; use ')}"

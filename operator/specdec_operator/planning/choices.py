@@ -6,6 +6,7 @@ another tree; therefore the nodes on the way to a path are always added here.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,7 @@ DEFAULT_TREE = "mc_sim_7b_63"
 """What TensorRT-LLM takes where no tree is given."""
 
 
+@functools.cache
 def preset(name: str) -> Tree:
     """A tree by its name.
 
@@ -70,14 +72,14 @@ def non_leaves(tree: Tree) -> int:
     return max(parents.values(), default=0)
 
 
-def eagle_layers(options: EagleOptions) -> int:
-    """How many levels an EAGLE engine is built for."""
-    return options.layers or depth(_eagle_tree(options))
+def eagle_layers(options: EagleOptions, tree: Tree | None) -> int:
+    """How many levels an EAGLE engine is built for, whose tree is the default one if None is declared."""
+    return options.layers or depth(tree or preset(DEFAULT_TREE))
 
 
-def eagle_non_leaves(options: EagleOptions) -> int:
-    """How many nodes with followers an EAGLE engine is built for on one level."""
-    return options.max_non_leaves_per_layer or max(1, non_leaves(_eagle_tree(options)))
+def eagle_non_leaves(options: EagleOptions, tree: Tree | None) -> int:
+    """How many nodes with followers an EAGLE engine is built for on one level, likewise."""
+    return options.max_non_leaves_per_layer or max(1, non_leaves(tree or preset(DEFAULT_TREE)))
 
 
 def refusals(spec: SpeculativeModelSpec, backend: Backend, *, counted_heads: int | None = None) -> list[Refusal]:
@@ -105,10 +107,6 @@ def _sorted(paths: set[Path]) -> Tree:
 def _declared(spec: SpeculativeModelSpec) -> Choices | None:
     options = spec.speculation.eagle or spec.speculation.medusa
     return options.choices if options else None
-
-
-def _eagle_tree(options: EagleOptions) -> Tree:
-    return expand(options.choices) if options.choices else preset(DEFAULT_TREE)
 
 
 def _option(spec: SpeculativeModelSpec, field: str) -> str:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from specdec_operator.api.v1alpha1.speculation import LookaheadOptions, ReDrafterOptions
-from specdec_operator.planning.choices import tree_of
 
 if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
+    from specdec_operator.planning.choices import Tree
 
 
-def draft_tokens(spec: SpeculativeModelSpec, *, usual: int | None) -> int:
+def draft_tokens(spec: SpeculativeModelSpec, *, usual: int | None, tree: Tree | None) -> int:
     """The most tokens drafted for one step; 0 without speculation.
 
     Args:
         usual: The method's number on its backend where the spec says nothing; None if it follows from options.
+        tree: The draft tree that the spec declares.
     """
     speculation = spec.speculation
     if speculation.method == "Lookahead":
@@ -25,7 +26,6 @@ def draft_tokens(spec: SpeculativeModelSpec, *, usual: int | None) -> int:
         return options.beams * options.draft_length_per_beam
     if speculation.max_draft_tokens is not None:
         return speculation.max_draft_tokens
-    tree = tree_of(spec)
     return len(tree) if tree else usual or 0
 
 

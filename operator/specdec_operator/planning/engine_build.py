@@ -14,7 +14,6 @@ from specdec_operator.planning.engine_limits import ranks_of
 from specdec_operator.planning.engine_recipes import BUILT_IN_HEADS, engine_recipe
 from specdec_operator.planning.keys import content_key, short
 from specdec_operator.planning.memory import gpu_memory
-from specdec_operator.planning.pods import job_settings
 from specdec_operator.planning.refusal import Refusal, Refused
 from specdec_operator.runtimes.build_steps import PROOF, build_steps
 
@@ -27,12 +26,29 @@ if TYPE_CHECKING:
     from specdec_operator.planning.build_resources import BuildNeeds
     from specdec_operator.planning.calibration import Texts
     from specdec_operator.planning.resolution import Resolution
-    from specdec_operator.runtimes.build_steps import EngineRecipe
+    from specdec_operator.runtimes.build_steps import EngineLimits, EngineRecipe
     from specdec_operator.runtimes.release import EngineSupport
 
 BUILD_PROGRAM_VERSION = 1
 """Part of every engine's key: raised when the build program makes different engines from the same input."""
+FilePatterns = tuple[list[str], list[str]]
+"""Files that are downloaded, and files that are not."""
 _MIG_PROFILE = re.compile(r"/mig-(.+)$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildContent:
+    """What engines are built from.
+
+    Attributes:
+        facts: Facts per role.
+        models: Where each role's model lies.
+        texts: What the quantizer looks at; None if it uses its own.
+    """
+
+    facts: Mapping[str, ModelFacts]
+    models: Mapping[str, MountedModel]
+    texts: Texts | None
 
 
 def built_engine(
@@ -41,22 +57,21 @@ def built_engine(
     resolution: Resolution,
     *,
     support: EngineSupport,
-    facts: Mapping[str, ModelFacts],
-    models: Mapping[str, MountedModel],
-    texts: Texts | None,
+    limit: EngineLimits,
+    content: BuildContent,
 ) -> ArtifactRequest:
     """The artifact of a role's engine.
 
     Args:
         support: Where the release's image keeps its converters.
-        facts: Facts per role.
-        models: Where each role's model lies.
-        texts: What the quantizer looks at; None if it uses its own.
+        limit: What it is built to take.
+        content: What it is built from.
 
     Raises:
         Refused: The build needs more GPUs than the pods' claim template gives.
     """
-    recipe = engine_recipe(role, spec, resolution, facts=facts, calibrated=texts is not None)
+    facts, texts = content.facts, content.texts
+    recipe = engine_recipe(role, spec, resolution, facts=facts, limit=limit, calibrated=texts is not None)
     roles = {"model": role}
     if role == "target" and spec.speculation.method in BUILT_IN_HEADS:
         roles["head"] = "draft"
@@ -67,7 +82,8 @@ def built_engine(
         recipe=recipe,
         steps=build_steps(recipe, support),
         facts={part: facts[held] for part, held in roles.items()},
-        models={part: models[held] for part, held in roles.items()},
+        models={part: content.models[held] for part, held in roles.items()},
+        patterns={part: found for part, held in roles.items() if (found := _patterns(held, spec))},
         texts=texts,
     ).request()
 
@@ -79,6 +95,7 @@ class _EngineBuild:
     Attributes:
         facts: Of its parts: the model, and the head that is built in.
         models: Where its parts lie.
+        patterns: Which files of its parts were downloaded, where a source says so.
     """
 
     role: str
@@ -88,6 +105,7 @@ class _EngineBuild:
     steps: Sequence[BuildStep]
     facts: Mapping[str, ModelFacts]
     models: Mapping[str, MountedModel]
+    patterns: Mapping[str, FilePatterns]
     texts: Texts | None
 
     def request(self) -> ArtifactRequest:
@@ -102,7 +120,7 @@ class _EngineBuild:
                 claim_name=claim,
                 build=self._input(directory, needs),
                 gpu=_gpu(self.spec, self.resolution.gpu_product or "", count=needs.gpus),
-                **job_settings(self.spec, self.resolution),
+                **self.resolution.jobs,
             ),
             yields=MountedModel(claim_name=claim, sub_path=directory),
         )
@@ -119,6 +137,8 @@ class _EngineBuild:
                 "gpuProduct": self.resolution.gpu_product or "",
                 "migProfile": _mig_profile(self.spec),
                 "buildProgram": BUILD_PROGRAM_VERSION,
+                # A commit tells all its files; whoever takes all of them shares what is there.
+                **({"patterns": self.patterns} if self.patterns else {}),
             }
         )
 
@@ -147,20 +167,42 @@ class _EngineBuild:
         return sum(fact.weight_bytes for fact in self.facts.values())
 
 
+def _patterns(role: str, spec: SpeculativeModelSpec) -> FilePatterns | None:
+    """What a role's source takes and leaves of a repository's files; None where it takes them all."""
+    model = spec.draft if role == "draft" else spec.target
+    hub = model.source.hugging_face if model else None
+    if hub is None or not (hub.allow_patterns or hub.ignore_patterns):
+        return None
+    return sorted(set(hub.allow_patterns)), sorted(set(hub.ignore_patterns))
+
+
 def _require_claimed(role: str, spec: SpeculativeModelSpec, *, wanted: int, given: int) -> None:
-    """Refuse a build on more GPUs than a claim template gives, which is made for the serving pods.
+    """Refuse a build on more GPUs than its claim template gives: one, or those of the serving pods.
+
+    Args:
+        given: GPUs of a serving pod.
 
     Raises:
         Refused: It needs more.
     """
-    if spec.placement.gpu.resource_claim_template is None or wanted <= given:
+    gpu = spec.placement.gpu
+    if gpu.build_resource_claim_template is not None:
+        field, gives = "buildResourceClaimTemplate", 1
+        told = "a build's template gives 1"
+        instead = f"remove buildResourceClaimTemplate (the template of serving pods gives {given})"
+    elif gpu.resource_claim_template is not None:
+        field, gives = "resourceClaimTemplate", given
+        told = f"the template gives the {given} of a serving pod"
+        instead = "use resourceName in its place"
+    else:
+        return
+    if wanted <= gives:
         return
     message = (
-        f"the quantizer needs {wanted} GPUs for the {role}, and the template gives the {given} of a serving pod: name "
-        f"GPUs with more memory, use resourceName in its place, or remove {role}.quantization"
+        f"the quantizer needs {wanted} GPUs for the {role}, and {told}: name GPUs with more memory, {instead}, or "
+        f"remove {role}.quantization"
     )
-    path = "spec.placement.gpu.resourceClaimTemplate"
-    raise Refused((Refusal(reason="GpuMemoryTooSmall", path=path, message=message),))
+    raise Refused((Refusal(reason="GpuMemoryTooSmall", path=f"spec.placement.gpu.{field}", message=message),))
 
 
 def _own_image(resolution: Resolution) -> str:
@@ -178,7 +220,7 @@ def _gpu(spec: SpeculativeModelSpec, product: str, *, count: int) -> JobGpu:
     gpu = spec.placement.gpu
     return JobGpu(
         resource_name=gpu.extended_resource,
-        resource_claim_template=gpu.resource_claim_template,
+        resource_claim_template=gpu.build_resource_claim_template or gpu.resource_claim_template,
         count=count,
         product=product,
     )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from specdec_operator.api.v1alpha1.runtime import Engine
 from specdec_operator.api.v1alpha1.speculative_model import default_backend
 from specdec_operator.planning.refusal import Refusal
+from specdec_operator.runtimes.build_steps import EngineLimits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,19 +23,6 @@ _LEAST_BATCHED_TOKENS = 8192
 _DRAFT_LENGTH_FIELDS = {"Lookahead": "spec.speculation.lookahead", "ReDrafter": "spec.speculation.reDrafter"}
 _WITHOUT_ATTENTION = ("Medusa", "ReDrafter")
 """Methods whose heads have no attention of their own to split."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class EngineLimits:
-    """Limits in tokens and requests, drafted tokens included in the sequence."""
-
-    batch: int
-    input_length: int
-    sequence_length: int
-    batched_tokens: int
-    draft_tokens: int
-    data_type: str
-    logits_data_type: str
 
 
 def engine_roles(spec: SpeculativeModelSpec) -> tuple[str, ...]:
@@ -94,11 +81,9 @@ def split_refusals(spec: SpeculativeModelSpec, facts: Mapping[str, ModelFacts]) 
     return list(found.values())
 
 
-def limit_refusals(
-    spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[str, ModelFacts]
-) -> list[Refusal]:
+def limit_refusals(spec: SpeculativeModelSpec, limit: EngineLimits, facts: Mapping[str, ModelFacts]) -> list[Refusal]:
     """Limits that exceed a model's context or contradict each other."""
-    return _context(spec, resolution, facts) + _batched_tokens(spec, resolution, facts)
+    return _context(spec, limit, facts) + _batched_tokens(spec, limit)
 
 
 def _split(role: str, spec: SpeculativeModelSpec, facts: ModelFacts) -> list[Refusal]:
@@ -135,12 +120,12 @@ def _split_as(role: str, spec: SpeculativeModelSpec) -> str:
     return role if spec.speculation.method == "DraftTarget" else "target"
 
 
-def _context(spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[str, ModelFacts]) -> list[Refusal]:
+def _context(spec: SpeculativeModelSpec, limit: EngineLimits, facts: Mapping[str, ModelFacts]) -> list[Refusal]:
     asked = spec.engine.max_sequence_length if spec.engine else None
     built = {role: facts[role].context_length for role in engine_roles(spec) if role in facts}
     short_ones = [role for role, context in built.items() if asked is not None and asked > context]
     if not short_ones:
-        return _room(spec, resolution, facts)
+        return _room(spec, limit)
     return [
         Refusal(
             reason="ContextTooShort",
@@ -151,8 +136,7 @@ def _context(spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[
     ]
 
 
-def _room(spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[str, ModelFacts]) -> list[Refusal]:
-    limit = limits(spec, resolution, facts)
+def _room(spec: SpeculativeModelSpec, limit: EngineLimits) -> list[Refusal]:
     sequence = limit.sequence_length - limit.draft_tokens
     if limit.input_length < sequence:
         return []
@@ -169,10 +153,7 @@ def _room(spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[str
     ]
 
 
-def _batched_tokens(
-    spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[str, ModelFacts]
-) -> list[Refusal]:
-    limit = limits(spec, resolution, facts)
+def _batched_tokens(spec: SpeculativeModelSpec, limit: EngineLimits) -> list[Refusal]:
     drafted = limit.batch * (limit.draft_tokens + 1)
     whole = 0 if spec.serving.chunked_context else limit.input_length
     if limit.batched_tokens >= max(drafted, whole):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from specdec_operator.api.v1alpha1.speculation import EagleOptions, ReDrafterOptions
-from specdec_operator.planning.choices import eagle_layers, eagle_non_leaves, tree_of
-from specdec_operator.planning.engine_limits import limits, parallelism_of
+from specdec_operator.planning.choices import eagle_layers, eagle_non_leaves
+from specdec_operator.planning.engine_limits import parallelism_of
 from specdec_operator.runtimes.build_steps import EagleShape, EngineRecipe, MedusaShape
 from specdec_operator.runtimes.engine_builds import engine_builds
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.speculation import Method
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
     from specdec_operator.planning.resolution import Resolution
+    from specdec_operator.runtimes.build_steps import EngineLimits
 
 BUILT_IN_HEADS = ("Eagle", "Medusa", "ReDrafter")
 """Methods whose head is built into the target's engine."""
@@ -30,12 +31,14 @@ def engine_recipe(
     resolution: Resolution,
     *,
     facts: Mapping[str, ModelFacts],
+    limit: EngineLimits,
     calibrated: bool = False,
 ) -> EngineRecipe:
     """The recipe of a role's engine.
 
     Args:
         role: target or draft.
+        limit: As `limits` gives them.
         calibrated: Whether calibration texts are mounted.
 
     Raises:
@@ -44,7 +47,7 @@ def engine_recipe(
     family = engine_builds().family(facts[role].architecture)
     if family is None:
         raise KeyError(facts[role].architecture)
-    limit, split = limits(spec, resolution, facts), parallelism_of(role, spec)
+    split = parallelism_of(role, spec)
     method = engine_method(role, spec)
     model = (spec.draft if role == "draft" else spec.target) or spec.target
     return EngineRecipe(
@@ -52,16 +55,10 @@ def engine_recipe(
         family=family,
         tensor=split.tensor,
         pipeline=split.pipeline,
-        batch=limit.batch,
-        input_length=limit.input_length,
-        sequence_length=limit.sequence_length,
-        batched_tokens=limit.batched_tokens,
-        draft_tokens=limit.draft_tokens,
-        data_type=limit.data_type,
-        logits_data_type=limit.logits_data_type,
+        limits=limit,
         quantization=model.quantization,
         calibrated=calibrated,
-        eagle=eagle_shape(spec) if method == "Eagle" else None,
+        eagle=eagle_shape(spec, resolution) if method == "Eagle" else None,
         medusa=medusa_shape(spec, facts) if method == "Medusa" else None,
         re_drafter=spec.speculation.re_drafter or ReDrafterOptions(),
         extra=spec.engine.extra_build_arguments if spec.engine else {},
@@ -73,13 +70,13 @@ def engine_method(role: str, spec: SpeculativeModelSpec) -> Method:
     return spec.speculation.method if role == "target" else "None"
 
 
-def eagle_shape(spec: SpeculativeModelSpec) -> EagleShape:
+def eagle_shape(spec: SpeculativeModelSpec, resolution: Resolution) -> EagleShape:
     """What an EAGLE engine is built for: as declared, or what its tree needs."""
     options = spec.speculation.eagle or EagleOptions()
     return EagleShape(
-        layers=eagle_layers(options),
-        non_leaves_per_layer=eagle_non_leaves(options),
-        choices=tree_of(spec) or (),
+        layers=eagle_layers(options, resolution.tree),
+        non_leaves_per_layer=eagle_non_leaves(options, resolution.tree),
+        choices=resolution.tree or (),
     )
 
 

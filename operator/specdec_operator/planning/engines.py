@@ -8,13 +8,12 @@ from specdec_operator.api.v1alpha1.artifact_inputs import MountedModel, Prebuilt
 from specdec_operator.api.v1alpha1.model_artifact import ModelArtifactSpec
 from specdec_operator.planning.artifact_request import ArtifactRequest
 from specdec_operator.planning.calibration import texts_of
-from specdec_operator.planning.engine_build import built_engine
+from specdec_operator.planning.engine_build import BuildContent, built_engine
 from specdec_operator.planning.engine_expectations import engine_expectation
-from specdec_operator.planning.engine_limits import engine_roles, limit_refusals, split_refusals
+from specdec_operator.planning.engine_limits import engine_roles, limit_refusals, limits, split_refusals
 from specdec_operator.planning.engine_rules import architecture_refusals, is_prebuilt
 from specdec_operator.planning.keys import content_key, short
 from specdec_operator.planning.memory import memory_refusals
-from specdec_operator.planning.pods import job_settings
 from specdec_operator.planning.refusal import Refused
 from specdec_operator.pod.inputs import InspectEngineInput
 
@@ -50,14 +49,15 @@ def plan_engines(
             GPU's memory is too small.
     """
     support = resolution.release.tensorrt_engine if resolution.backend == "TensorRTEngine" else None
+    limit = limits(spec, resolution, facts) if support else None
     refusals = split_refusals(spec, facts)
-    if support is not None:
-        refusals += architecture_refusals(spec, resolution, facts) + limit_refusals(spec, resolution, facts)
+    if limit is not None:
+        refusals += architecture_refusals(spec, resolution, facts) + limit_refusals(spec, limit, facts)
     # The estimate means nothing for a model that can't be split or built as asked.
-    refusals = refusals or memory_refusals(spec, resolution, facts)
+    refusals = refusals or memory_refusals(spec, resolution, facts, limit=limit)
     if refusals:
         raise Refused(tuple(refusals))
-    if support is None:
+    if support is None or limit is None:
         return ()
     return tuple(
         _inspected(role, spec, resolution)
@@ -67,9 +67,8 @@ def plan_engines(
             spec,
             resolution,
             support=support,
-            facts=facts,
-            models=models,
-            texts=texts_of(role, spec, models, data_sets or {}),
+            limit=limit,
+            content=BuildContent(facts=facts, models=models, texts=texts_of(role, spec, models, data_sets or {})),
         )
         for role in engine_roles(spec)
     )
@@ -93,7 +92,7 @@ def _inspected(role: str, spec: SpeculativeModelSpec, resolution: Resolution) ->
             key=key,
             claim_name=source.claim_name,
             prebuilt=PrebuiltInput(sub_path=sub_path, expectation=expected.to_json()),
-            **job_settings(spec, resolution),
+            **resolution.jobs,
         ),
         yields=MountedModel(claim_name=source.claim_name, sub_path=sub_path),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from specdec_operator.planning.engine_limits import engine_roles, limits, parallelism_of, serving_batch
+from specdec_operator.planning.engine_limits import engine_roles, parallelism_of, serving_batch
 from specdec_operator.planning.engine_rules import is_prebuilt
 from specdec_operator.planning.model_memory import Share, share_of
 from specdec_operator.planning.quantities import byte_count
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.serving import KvCache
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
     from specdec_operator.planning.resolution import Resolution
+    from specdec_operator.runtimes.build_steps import EngineLimits
 
 _GIB: Final = 1024**3
 _BLOCK_TOKENS: Final = 64
@@ -60,21 +61,29 @@ def gpu_memory(spec: SpeculativeModelSpec, resolution: Resolution) -> int | None
 
 
 def memory_refusals(
-    spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[str, ModelFacts]
+    spec: SpeculativeModelSpec,
+    resolution: Resolution,
+    facts: Mapping[str, ModelFacts],
+    *,
+    limit: EngineLimits | None,
 ) -> list[Refusal]:
     """Caches that hold no request, and GPUs that can't hold what is placed on them.
 
     GPUs are not judged where their memory is not known, or an engine is given; nor is a given engine's cache where the
     spec does not say how long its requests are.
+
+    Args:
+        limit: What the engines are built to take; None on other backends.
     """
-    small = _small_caches(spec, resolution, facts) if resolution.backend == "TensorRTEngine" else []
+    small = _small_caches(spec, limit) if limit else []
     if small:
         return small
     memory = gpu_memory(spec, resolution)
     if memory is None or (spec.engine and spec.engine.prebuilt):
         return []
-    tokens = _request_tokens(spec, resolution, facts)
-    for device in _devices(spec, resolution, facts, memory=memory):
+    tokens = limit.sequence_length if limit else _request_tokens(spec, resolution, facts)
+    batch = limit.batch if limit else serving_batch(spec)
+    for device in _devices(spec, resolution, facts, batch=batch, memory=memory):
         usable = _usable(spec, resolution, memory)
         if device.needed > usable:
             return [_too_small(spec, resolution, device, usable=usable)]
@@ -85,20 +94,26 @@ def memory_refusals(
 
 
 def shared_gpu_tokens(
-    spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[str, ModelFacts]
+    spec: SpeculativeModelSpec,
+    resolution: Resolution,
+    facts: Mapping[str, ModelFacts],
+    *,
+    limit: EngineLimits | None,
 ) -> Mapping[str, int]:
     """The most tokens of each role's key-value cache, where draft and target share a GPU; else empty.
 
     Both hold the same requests, so both get the same number, and what they take together fits whatever loads first.
     Where the memory is not known, it is what the engines' limits can use.
+
+    Args:
+        limit: What the engines are built to take; None on other backends, which share no GPU in this way.
     """
-    if not resolution.placement.shared:
+    if limit is None or not resolution.placement.shared:
         return {}
-    limit = limits(spec, resolution, facts)
     memory = gpu_memory(spec, resolution)
     tokens = limit.batch * limit.sequence_length
     if memory is not None:
-        devices = _devices(spec, resolution, facts, memory=memory)
+        devices = _devices(spec, resolution, facts, batch=limit.batch, memory=memory)
         shared = [device for device in devices if len(device.shares) > 1]
         tokens = min(_room(spec, resolution, device) // max(1, device.token) for device in shared)
     blocks = max(1, tokens // _BLOCK_TOKENS) * _BLOCK_TOKENS
@@ -108,9 +123,11 @@ def shared_gpu_tokens(
 
 
 def _devices(
-    spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[str, ModelFacts], *, memory: int
+    spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[str, ModelFacts], *, batch: int, memory: int
 ) -> list[_Device]:
-    shares = {model.role: _share(model.role, spec, resolution, facts) for model in resolution.placement.models}
+    shares = {
+        model.role: _share(model.role, spec, resolution, facts, batch=batch) for model in resolution.placement.models
+    }
     placed = resolution.placement.models
     numbers = sorted({number for model in placed for number in model.devices})
     return [
@@ -123,12 +140,13 @@ def _devices(
     ]
 
 
-def _share(role: str, spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[str, ModelFacts]) -> Share:
+def _share(
+    role: str, spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[str, ModelFacts], *, batch: int
+) -> Share:
     model = (spec.draft if role == "draft" else None) or spec.target
     inside = facts.get("draft") if role == "target" and "draft" not in _placed(resolution) else None
     per_request = resolution.draft_tokens + 1 if role == "target" else 1
     engine = resolution.backend == "TensorRTEngine"
-    batch = limits(spec, resolution, facts).batch if engine else serving_batch(spec)
     parallelism = parallelism_of(role, spec) if role in engine_roles(spec) else spec.target.parallelism
     return share_of(
         facts[role], model, parallelism=parallelism, rows=batch * per_request, windowed=not engine, head=inside
@@ -161,15 +179,13 @@ def _room(spec: SpeculativeModelSpec, resolution: Resolution, device: _Device) -
 
 
 def _request_tokens(spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[str, ModelFacts]) -> int:
-    """The length of one request that must fit."""
-    if resolution.backend == "TensorRTEngine":
-        return limits(spec, resolution, facts).sequence_length
+    """The length of one request that must fit, where no engine is built for one."""
     context = min(fact.context_length for fact in facts.values())
     usual = min(_USUAL_TOKENS, context) if resolution.backend == "LLMAPI" else context
     return min(spec.serving.max_sequence_length or usual, spec.serving.max_attention_window or _ENDLESS)
 
 
-def _small_caches(spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[str, ModelFacts]) -> list[Refusal]:
+def _small_caches(spec: SpeculativeModelSpec, limit: EngineLimits) -> list[Refusal]:
     """Declared bounds below one request: it would wait for blocks that the cache does not have."""
     declared = spec.engine is not None and spec.engine.max_sequence_length is not None
     judged = [role for role in engine_roles(spec) if declared or not is_prebuilt(role, spec)]
@@ -177,7 +193,7 @@ def _small_caches(spec: SpeculativeModelSpec, resolution: Resolution, facts: Map
         "draftKvCache" if role == "draft" and spec.serving.draft_kv_cache else "kvCache": _cache(spec, role).max_tokens
         for role in judged
     }
-    length = min(limits(spec, resolution, facts).sequence_length, spec.serving.max_attention_window or _ENDLESS)
+    length = min(limit.sequence_length, spec.serving.max_attention_window or _ENDLESS)
     return [
         Refusal(
             reason="CacheTooSmall",

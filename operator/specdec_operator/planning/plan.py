@@ -13,7 +13,7 @@ from specdec_operator.api.v1alpha1.model_artifact import ModelArtifactSpec
 from specdec_operator.planning.artifact_request import ArtifactRequest
 from specdec_operator.planning.engine_expectations import engine_expectation
 from specdec_operator.planning.keys import content_key, short
-from specdec_operator.planning.pods import job_settings, placed_pod
+from specdec_operator.planning.pods import placed_pod
 from specdec_operator.planning.quantities import byte_count, canonical
 from specdec_operator.planning.serving_request import host_cache_bytes, serving_request
 from specdec_operator.pod.inputs import AssembleInput as AssembleProgramInput
@@ -87,6 +87,11 @@ class ServingPlan:
     size: PodSize
     single_node_claims: tuple[str, ...] = ()
 
+    @property
+    def repository(self) -> str:
+        """The model repository's description (JSON), without a revision."""
+        return self.assembly.spec.assemble.repository if self.assembly.spec.assemble else ""
+
 
 def plan_serving(
     spec: SpeculativeModelSpec,
@@ -119,7 +124,7 @@ def plan_serving(
         mounts=_mounts(models, engines, directories=_served_directories(spec, resolution, request)),
         check=_check(spec, resolution, request, engines=engines, digests=engine_digests or {}),
         assembled=assembled,
-        assembly=_assembly(spec, resolution, assembled),
+        assembly=_assembly(resolution, assembled),
         size=_size(spec, resolution, facts),
         single_node_claims=tuple(sorted(claims_of((*models, *engines)) & set(single_node))),
     )
@@ -143,7 +148,7 @@ def revision_key(spec: SpeculativeModelSpec, plan: ServingPlan, *, assembly_dige
             "release": plan.resolution.release.name,
             "argv": plan.files.argv,
             "environment": dict(plan.files.environment),
-            "repository": plan.assembled.to_json(),
+            "repository": plan.repository,
             "assembly": assembly_digest,
             "check": plan.check.to_json(),
             "mounts": [{"directory": m.directory, **m.source.model_dump()} for m in plan.mounts],
@@ -152,7 +157,9 @@ def revision_key(spec: SpeculativeModelSpec, plan: ServingPlan, *, assembly_dige
                 spec.placement.gpu.extended_resource or "claim": plan.resolution.placement.gpus,
                 "template": spec.placement.gpu.resource_claim_template,
             },
-            "pod": placed_pod(spec, plan.resolution).model_dump(exclude={"job_resources", "server_resources"}),
+            "pod": placed_pod(spec, plan.resolution.gpu_product).model_dump(
+                exclude={"job_resources", "server_resources"}
+            ),
             "startupMinutes": spec.update.startup_minutes,
             "restart": restart,
             **({"singleNode": plan.single_node_claims} if plan.single_node_claims else {}),
@@ -209,7 +216,7 @@ def _check(
     )
 
 
-def _assembly(spec: SpeculativeModelSpec, resolution: Resolution, assembled: AssembleProgramInput) -> ArtifactRequest:
+def _assembly(resolution: Resolution, assembled: AssembleProgramInput) -> ArtifactRequest:
     repository = assembled.to_json()
     key = content_key({"image": resolution.image.reference, "repository": repository})
     return ArtifactRequest(
@@ -219,7 +226,7 @@ def _assembly(spec: SpeculativeModelSpec, resolution: Resolution, assembled: Ass
             type="Assembly",
             key=key,
             assemble=AssembleInput(repository=repository),
-            **job_settings(spec, resolution),
+            **resolution.jobs,
         ),
         yields=None,
     )

@@ -17,6 +17,8 @@ _DECIMAL = {
     "m": Decimal("1e-3"),
     **{suffix: Decimal(1000**power) for power, suffix in enumerate(("", "k", "M", "G", "T", "P", "E"))},
 }
+# Nothing is finer than a billionth.
+_BILLIONTHS = {suffix: int(factor / _DECIMAL["n"]) for suffix, factor in _DECIMAL.items()}
 _MEBIBYTE = 1024**2
 _QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)([a-zA-Z]*)")
 
@@ -75,8 +77,7 @@ def _binary(value: int) -> str:
 def _decimal(value: Decimal) -> str:
     if not value:
         return "0"
-    # Nothing is finer than a billionth; the API server rounds up.
+    # The API server rounds up.
     billionths = math.ceil(value / _DECIMAL["n"])
-    units = {suffix: int(factor / _DECIMAL["n"]) for suffix, factor in _DECIMAL.items()}
-    suffix, unit = max(((s, u) for s, u in units.items() if billionths % u == 0), key=lambda pair: pair[1])
+    suffix, unit = max(((s, u) for s, u in _BILLIONTHS.items() if billionths % u == 0), key=lambda pair: pair[1])
     return f"{billionths // unit}{suffix}"

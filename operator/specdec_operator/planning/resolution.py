@@ -13,11 +13,13 @@ from specdec_operator.api.v1alpha1.runtime import RuntimeImage
 from specdec_operator.api.v1alpha1.speculative_model import default_backend
 from specdec_operator.api.v1alpha1.status import Pin
 from specdec_operator.planning import capability, speculation_rules
+from specdec_operator.planning.choices import tree_of
 from specdec_operator.planning.draft_length import draft_tokens
 from specdec_operator.planning.engine_limits import engine_roles
 from specdec_operator.planning.engine_rules import is_prebuilt
 from specdec_operator.planning.keys import content_key
 from specdec_operator.planning.placement import PodPlacement, place
+from specdec_operator.planning.pods import job_settings
 from specdec_operator.planning.refusal import Refusal, Refused
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.runtime import Backend
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
     from specdec_operator.api.v1alpha1.storage import Storage
+    from specdec_operator.planning.choices import Tree
+    from specdec_operator.planning.pods import JobSettings
     from specdec_operator.runtimes.table import CapabilityTable, Release
 
 RELEASE_PIN = "runtime.release"
@@ -38,8 +42,10 @@ class Resolution:
 
     Attributes:
         draft_tokens: The most tokens drafted per step; 0 without speculation.
+        tree: Every node of the draft tree that the spec declares; None for the backend's own, or without one.
         gpu_product: The node label of builds and serving, or None for any GPU.
         storage: The store, or None if nothing is downloaded or built.
+        jobs: How every Job of the model runs.
         pins: What the spec left open, with the reason.
         stock_image: Whether the image is a shipped row's, whose content is known by its TensorRT-LLM.
     """
@@ -48,9 +54,11 @@ class Resolution:
     release: Release
     image: RuntimeImage
     draft_tokens: int
+    tree: Tree | None
     gpu_product: str | None
     storage: Storage | None
     placement: PodPlacement
+    jobs: JobSettings
     pins: tuple[Pin, ...]
     stock_image: bool = False
 
@@ -96,14 +104,17 @@ def resolve(
     if refusals or release is None:
         raise Refused(tuple(refusals))
     image = spec.runtime.image or RuntimeImage(reference=release.image_for(backend))
+    tree = tree_of(spec)
     return Resolution(
         backend=backend,
         release=release,
         image=image,
-        draft_tokens=draft_tokens(spec, usual=table.words.of(spec.speculation.method, backend).draft_tokens),
+        draft_tokens=draft_tokens(spec, usual=table.words.of(spec.speculation.method, backend).draft_tokens, tree=tree),
+        tree=tree,
         gpu_product=product,
         storage=storage,
         placement=place(spec, backend),
+        jobs=job_settings(spec, image=image, gpu_product=product),
         pins=(pin,) if pin else (),
         stock_image=table.is_stock(image.reference, release.tensorrt_llm),
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from specdec_operator.api.v1alpha1.speculative_model import places_draft
-from specdec_operator.planning.choices import tree_of
 from specdec_operator.planning.engine_limits import limits, serving_batch
 from specdec_operator.planning.memory import shared_gpu_tokens
 from specdec_operator.planning.quantities import byte_count
@@ -28,7 +27,7 @@ def serving_request(
         facts: Facts per role.
     """
     placement = resolution.placement
-    engine = limits(spec, resolution, facts) if resolution.backend == "TensorRTEngine" else None
+    limit = limits(spec, resolution, facts) if resolution.backend == "TensorRTEngine" else None
     ends, draft = facts["target"].eos_token_ids, facts.get("draft")
     return ServingRequest(
         method=spec.speculation.method,
@@ -47,12 +46,12 @@ def serving_request(
         target_architecture=facts["target"].architecture,
         shared_devices=placement.shared,
         logits_transfer=placement.logits_transfer,
-        choices=tree_of(spec),
+        choices=resolution.tree,
         context_length=facts["target"].context_length,
         draft_context_length=draft.context_length if draft else None,
-        kv_tokens=shared_gpu_tokens(spec, resolution, facts),
+        kv_tokens=shared_gpu_tokens(spec, resolution, facts, limit=limit),
         host_cache_bytes=host_cache_bytes(spec),
-        logits_data_type=engine.logits_data_type if engine else "float32",
+        logits_data_type=limit.logits_data_type if limit else "float32",
         end_id=ends[0] if ends else None,
     )
 

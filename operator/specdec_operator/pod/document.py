@@ -34,7 +34,7 @@ class Document:
 
     def to_json(self) -> str:
         """Write the document, canonically: equal documents give equal text."""
-        return json.dumps(_plain(self), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return _CANONICAL.encode(self)
 
 
 @functools.cache
@@ -45,16 +45,15 @@ def camel_case(name: str) -> str:
 
 
 def _plain(value: object) -> Any:
-    # Most values are plain, and asking for an abstract class is slow.
-    if value is None or isinstance(value, (str, int, float)):
-        return value
+    """What the encoder asks about: what is no plain JSON itself."""
     if isinstance(value, Document):
-        return {camel_case(field.name): _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {camel_case(field.name): getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (tuple, list)):
-        return [_plain(item) for item in value]
-    return value
+        return dict(value)
+    raise TypeError(f"{value!r} is no JSON")
+
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_plain)
 
 
 def _document(kind: type[DocumentType], value: object, path: str) -> DocumentType:

@@ -50,7 +50,7 @@ _EVENT_SIGNS = (
     _Sign(
         r"FailedResourceClaimCreation",
         "ResourceClaimMissing",
-        "create the ResourceClaimTemplate that spec.placement.gpu.resourceClaimTemplate names",
+        "create the ResourceClaimTemplate that spec.placement.gpu names",
     ),
     _Sign(r"Multi-Attach", "VolumeInUse", "the volume is attached to another node; it follows once released"),
     _Sign(r"(FailedMount|MountVolume|Unable to attach or mount)", "MountFailed", "check the claim and its volume"),

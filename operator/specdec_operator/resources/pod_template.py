@@ -84,7 +84,7 @@ def _labels(model: SpeculativeModel, *, revision: str, beside: Sequence[str]) ->
 
 def _pod_settings(spec: SpeculativeModelSpec, plan: ServingPlan, *, beside: Sequence[str]) -> JsonObject:
     """Where the pods run, as whom, and how long they may take to leave."""
-    pod = placed_pod(spec, plan.resolution)
+    pod = placed_pod(spec, plan.resolution.gpu_product)
     gpus = gpu_claims(spec.placement.gpu.resource_claim_template)
     return {
         "scheduling": {**together(scheduling(pod), beside), **gpus},

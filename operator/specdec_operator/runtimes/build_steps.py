@@ -55,6 +55,29 @@ class MedusaShape:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EngineLimits:
+    """What an engine is built to take, and in which types.
+
+    Attributes:
+        batch: The most requests in one batch.
+        input_length: The longest prompt, in tokens.
+        sequence_length: The longest prompt with its answer and drafted tokens, in tokens.
+        batched_tokens: The most tokens in one batch.
+        draft_tokens: The most tokens drafted for one step.
+        data_type: float16 or bfloat16.
+        logits_data_type: float16 or float32.
+    """
+
+    batch: int
+    input_length: int
+    sequence_length: int
+    batched_tokens: int
+    draft_tokens: int
+    data_type: str
+    logits_data_type: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class EngineRecipe:
     """Everything that decides the commands of one engine.
 
@@ -63,12 +86,6 @@ class EngineRecipe:
         family: The model's family; the target's where a head is built in.
         tensor: Ranks that share each layer.
         pipeline: Groups of ranks that share the layers among them.
-        batch: The most requests in one batch.
-        input_length: The longest prompt, in tokens.
-        sequence_length: The longest prompt with its answer and drafted tokens, in tokens.
-        batched_tokens: The most tokens in one batch.
-        draft_tokens: The most tokens drafted for one step.
-        data_type: float16 or bfloat16.
         calibrated: Whether calibration texts are mounted.
         eagle: For the method Eagle.
         medusa: For the method Medusa.
@@ -80,13 +97,7 @@ class EngineRecipe:
     family: Family
     tensor: int
     pipeline: int
-    batch: int
-    input_length: int
-    sequence_length: int
-    batched_tokens: int
-    draft_tokens: int
-    data_type: str
-    logits_data_type: str
+    limits: EngineLimits
     quantization: Quantization | None = None
     calibrated: bool = False
     eagle: EagleShape | None = None
@@ -102,7 +113,8 @@ def build_steps(recipe: EngineRecipe, support: EngineSupport) -> tuple[BuildStep
         support: Where the release's image keeps its converters.
     """
     build = BuildStep(name="build", argv=_build(recipe))
-    proof = (BuildStep(name=PROOF, argv=_prove(recipe, support)),) if _is_provable(recipe) else ()
+    tree = _tree(recipe)
+    proof = (BuildStep(name=PROOF, argv=_prove(support, tree)),) if _is_provable(recipe, tree) else ()
     return (*_checkpoint_steps(recipe, support), build, *proof)
 
 
@@ -137,7 +149,7 @@ def _convert(recipe: EngineRecipe, support: EngineSupport, *, output: str) -> li
         *_script(family.converter, support),
         *family.arguments,
         *(options.model, "{model}", options.output, output),
-        *("--dtype", recipe.data_type),
+        *("--dtype", recipe.limits.data_type),
         *split,
         *_weight_only(recipe, family.weight_only_options),
     ]
@@ -148,7 +160,7 @@ def _convert_eagle(recipe: EngineRecipe, support: EngineSupport) -> list[str]:
     return [
         *_script("eagle", support),
         *("--model_dir", "{model}", "--eagle_model_dir", "{head}", "--output_dir", "{checkpoint}"),
-        *("--dtype", recipe.data_type, "--max_draft_len", str(recipe.draft_tokens)),
+        *("--dtype", recipe.limits.data_type, "--max_draft_len", str(recipe.limits.draft_tokens)),
         *("--num_eagle_layers", str(shape.layers), "--max_non_leaves_per_layer", str(shape.non_leaves_per_layer)),
         *("--tp_size", str(recipe.tensor), "--pp_size", str(recipe.pipeline)),
         *_weight_only(recipe),
@@ -160,8 +172,8 @@ def _convert_medusa(recipe: EngineRecipe, support: EngineSupport) -> list[str]:
     return [
         *_script("medusa", support),
         *("--model_dir", "{model}", "--medusa_model_dir", "{head}", "--output_dir", "{checkpoint}"),
-        *("--dtype", recipe.data_type, *_medusa_heads(recipe)),
-        *("--max_medusa_token_len", str(recipe.draft_tokens)),
+        *("--dtype", recipe.limits.data_type, *_medusa_heads(recipe)),
+        *("--max_medusa_token_len", str(recipe.limits.draft_tokens)),
         # Releases that take Llama models alone do not know the option.
         *(("--model_type", kind) if kind != "llama" else ()),
         *("--tp_size", str(recipe.tensor), "--pp_size", str(recipe.pipeline)),
@@ -175,7 +187,7 @@ def _convert_drafter(recipe: EngineRecipe, support: EngineSupport) -> list[str]:
     return [
         *_script("redrafter", support),
         *("--base_model_checkpoint_dir", "{base}", "--drafter_model_dir", "{head}", "--output_dir", "{checkpoint}"),
-        *("--dtype", recipe.data_type, "--tp_size", str(recipe.tensor)),
+        *("--dtype", recipe.limits.data_type, "--tp_size", str(recipe.tensor)),
         *("--redrafter_num_beams", str(beams), "--redrafter_draft_len_per_beam", str(length)),
         *(() if options is None or options.greedy_search else ("--redrafter_no_greedy_search",)),
     ]
@@ -186,11 +198,11 @@ def _quantize(recipe: EngineRecipe, support: EngineSupport, *, output: str) -> l
     cache = quantization.key_value_cache_data_type if quantization else None
     calibration = quantization.calibration if quantization else None
     samples, batch = (calibration.samples, calibration.batch_size) if calibration else (512, 1)
-    heads = ("--medusa_model_dir", "{head}", *_medusa_heads(recipe), "--max_draft_len", str(recipe.draft_tokens))
+    heads = ("--medusa_model_dir", "{head}", *_medusa_heads(recipe), "--max_draft_len", str(recipe.limits.draft_tokens))
     return [
         *_script("quantize", support),
         *("--model_dir", "{model}", "--output_dir", output),
-        *("--dtype", recipe.data_type, "--qformat", _quantizer_format(recipe)),
+        *("--dtype", recipe.limits.data_type, "--qformat", _quantizer_format(recipe)),
         *(("--kv_cache_dtype", cache.lower()) if cache else ()),
         *("--calib_size", str(samples), "--batch_size", str(batch)),
         *(("--calib_dataset", "{calibration}") if recipe.calibrated else ()),
@@ -200,28 +212,29 @@ def _quantize(recipe: EngineRecipe, support: EngineSupport, *, output: str) -> l
 
 
 def _build(recipe: EngineRecipe) -> list[str]:
+    limits = recipe.limits
     return [
         "trtllm-build",
         *("--checkpoint_dir", "{checkpoint}", "--output_dir", "{engine}"),
-        *("--max_batch_size", str(recipe.batch), "--max_beam_width", "1"),
-        *("--max_input_len", str(recipe.input_length), "--max_seq_len", str(recipe.sequence_length)),
-        *("--max_num_tokens", str(recipe.batched_tokens)),
-        *("--gemm_plugin", recipe.data_type, "--logits_dtype", recipe.logits_data_type),
+        *("--max_batch_size", str(limits.batch), "--max_beam_width", "1"),
+        *("--max_input_len", str(limits.input_length), "--max_seq_len", str(limits.sequence_length)),
+        *("--max_num_tokens", str(limits.batched_tokens)),
+        *("--gemm_plugin", limits.data_type, "--logits_dtype", limits.logits_data_type),
         *("--kv_cache_type", "paged", *_attention(recipe)),
         *_speculation(recipe),
         *_extra(recipe),
     ]
 
 
-def _is_provable(recipe: EngineRecipe) -> bool:
-    room = min(recipe.sequence_length - recipe.draft_tokens, recipe.input_length)
+def _is_provable(recipe: EngineRecipe, tree: str) -> bool:
+    limits = recipe.limits
+    room = min(limits.sequence_length - limits.draft_tokens, limits.input_length)
     one_rank = recipe.tensor * recipe.pipeline == 1
-    fits = room >= _PROOF_ROOM and len(_tree(recipe)) <= _LONGEST_ARGUMENT
+    fits = room >= _PROOF_ROOM and len(tree) <= _LONGEST_ARGUMENT
     return engine_builds().methods[recipe.method].provable and one_rank and fits
 
 
-def _prove(recipe: EngineRecipe, support: EngineSupport) -> list[str]:
-    tree = _tree(recipe)
+def _prove(support: EngineSupport, tree: str) -> list[str]:
     return [
         *_script("run", support),
         *("--engine_dir", "{engine}", "--tokenizer_dir", "{model}"),
@@ -251,7 +264,7 @@ def _speculation(recipe: EngineRecipe) -> tuple[str, ...]:
         return ()
     mode = ("--speculative_decoding_mode", engine_builds().methods[recipe.method].mode)
     # The checkpoints of heads hold the length themselves.
-    length = ("--max_draft_len", str(recipe.draft_tokens))
+    length = ("--max_draft_len", str(recipe.limits.draft_tokens))
     return (*mode, *length) if recipe.method in ("DraftTarget", "Lookahead") else mode
 
 

@@ -113,7 +113,7 @@ def engine(request: ServingRequest, support: EngineSupport, *, name: str, role: 
 
 def choices_text(tree: tuple[tuple[int, ...], ...]) -> str:
     """A tree as the backend reads it: `{0}, {1}, {0, 0}`."""
-    return ", ".join("{" + ", ".join(str(guess) for guess in path) + "}" for path in tree)
+    return ", ".join("{" + ", ".join(map(str, path)) + "}" for path in tree)
 
 
 def _cache(request: ServingRequest, role: str) -> dict[str, str]:

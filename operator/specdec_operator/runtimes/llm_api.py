@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
+from specdec_operator.api.yaml_text import write_yaml
 from specdec_operator.pod.inputs import ModelTemplate, SpellingProbe
 from specdec_operator.runtimes.environment import mpi_environment
 from specdec_operator.runtimes.serving import (
@@ -54,7 +53,7 @@ def render(request: ServingRequest) -> ServingFiles:
         name=MODEL,
         candidates=tuple(support.template),
         fields={"max_batch_size": _REQUEST_BATCH, "model_transaction_policy.decoupled": streaming},
-        files={"1/model.yaml": yaml.safe_dump(_model(request, support), sort_keys=False)},
+        files={"1/model.yaml": write_yaml(_model(request, support))},
         probes=_probes(request, support),
     )
     counts = request.release.per_request_acceptance and request.draft_tokens > 0

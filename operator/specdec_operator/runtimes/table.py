@@ -89,6 +89,10 @@ class CapabilityTable:
         """Names of the releases that serve the method on the backend."""
         return tuple(r.name for r in self.releases if method in r.methods(backend))
 
+    def has_method(self, backend: Backend, method: Method) -> bool:
+        """Whether a release serves the method on the backend."""
+        return any(method in release.methods(backend) for release in self.releases)
+
     def spans(self, holds: Callable[[Release], bool]) -> str:
         """The releases of which something holds, as in `25.01 to 25.08, 26.02`; stand-ins are left out."""
         spans: list[list[str]] = []

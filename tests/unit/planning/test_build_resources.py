@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from specdec_operator.planning.build_resources import BuildNeeds, build_needs
+from specdec_operator.planning.engine_limits import limits
 from specdec_operator.planning.engine_recipes import engine_recipe
 from tests.unit.engine_specs import REDRAFTER, engine_facts
 from tests.unit.specs import BASELINE_ENGINE, model, resolution_of
@@ -15,7 +16,9 @@ WEIGHTS = 100 * GIB
 
 def needs(spec: dict[str, Any], *, memory: int | None = 80 * GIB, **changes: Any) -> BuildNeeds:
     made = model(spec, **changes)
-    recipe = engine_recipe("target", made.spec, resolution_of(made), facts=engine_facts(made.spec.speculation.method))
+    resolution, known = resolution_of(made), engine_facts(made.spec.speculation.method)
+    limit = limits(made.spec, resolution, known)
+    recipe = engine_recipe("target", made.spec, resolution, facts=known, limit=limit)
     return build_needs(recipe, weight_bytes=WEIGHTS, gpu_memory=memory)
 
 

@@ -85,21 +85,21 @@ def test_an_engine_is_built_for_what_its_tree_needs(paths: list[list[int]]) -> N
 
     limits = TreeLimits(
         max_draft_tokens=len(tree),
-        max_path_length=eagle_layers(options),
+        max_path_length=eagle_layers(options, tree),
         exact_depth=True,
-        max_non_leaves=eagle_non_leaves(options),
+        max_non_leaves=eagle_non_leaves(options, tree),
     )
     assert check_choices(tree, limits)
 
 
 def test_an_engine_without_choices_is_built_for_the_default_tree() -> None:
-    assert (eagle_layers(EagleOptions()), eagle_non_leaves(EagleOptions())) == (4, 10)
+    assert (eagle_layers(EagleOptions(), None), eagle_non_leaves(EagleOptions(), None)) == (4, 10)
 
 
 def test_declared_limits_of_an_engine_stay() -> None:
     options = EagleOptions(layers=4, max_non_leaves_per_layer=12)
 
-    assert (eagle_layers(options), eagle_non_leaves(options)) == (4, 12)
+    assert (eagle_layers(options, None), eagle_non_leaves(options, None)) == (4, 12)
 
 
 @pytest.mark.parametrize("row", SPECS)

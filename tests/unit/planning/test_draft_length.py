@@ -5,13 +5,15 @@ from typing import Any
 import pytest
 
 from specdec_operator.api.v1alpha1.speculation import LookaheadOptions
+from specdec_operator.planning.choices import tree_of
 from specdec_operator.planning.draft_length import draft_tokens, lookahead_tokens
 from tests.unit.specs import BASELINE, EAGLE3, model, resolution_of
 
 
 def tokens(speculation: dict[str, Any], *, usual: int | None = 7) -> int:
     drafts = speculation["method"] in ("Eagle", "Eagle3", "Medusa", "DraftTarget", "ReDrafter")
-    return draft_tokens(model(EAGLE3 if drafts else BASELINE, speculation=speculation).spec, usual=usual)
+    spec = model(EAGLE3 if drafts else BASELINE, speculation=speculation).spec
+    return draft_tokens(spec, usual=usual, tree=tree_of(spec))
 
 
 @pytest.mark.parametrize(

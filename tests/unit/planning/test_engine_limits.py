@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from specdec_operator.planning.engine_limits import (
-    EngineLimits,
     limit_refusals,
     limits,
     ranks_of,
@@ -15,6 +14,9 @@ from specdec_operator.planning.engine_limits import (
 from tests.unit.engine_specs import EAGLE, MEDUSA, REDRAFTER
 from tests.unit.specs import BASELINE, BASELINE_ENGINE, DRAFT_TARGET, EAGLE3, facts, head, model, resolution_of
 
+if TYPE_CHECKING:
+    from specdec_operator.runtimes.build_steps import EngineLimits
+
 
 def limits_of(spec: dict[str, Any], known: dict[str, Any] | None = None, **changes: Any) -> EngineLimits:
     made = model(spec, **changes)
@@ -23,7 +25,8 @@ def limits_of(spec: dict[str, Any], known: dict[str, Any] | None = None, **chang
 
 def refused(spec: dict[str, Any], known: dict[str, Any], **changes: Any) -> list[tuple[str, str]]:
     made = model(spec, **changes)
-    return [(r.reason, r.path) for r in limit_refusals(made.spec, resolution_of(made), known)]
+    limit = limits(made.spec, resolution_of(made), known)
+    return [(r.reason, r.path) for r in limit_refusals(made.spec, limit, known)]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +126,8 @@ def test_a_prompt_may_be_taken_in_pieces() -> None:
 def test_drafted_tokens_that_no_batch_takes_are_refused() -> None:
     engine = {"maxBatchSize": 512, "maxInputLength": 2048, "maxSequenceLength": 3072, "maxBatchedTokens": 4096}
     made = model(DRAFT_TARGET, engine=engine)
-    (refusal,) = limit_refusals(made.spec, resolution_of(made), {"target": facts(), "draft": facts()})
+    known = {"target": facts(), "draft": facts()}
+    (refusal,) = limit_refusals(made.spec, limits(made.spec, resolution_of(made), known), known)
 
     assert refusal.message == (
         "4096 tokens are too few, since 512 requests with 10 drafted tokens and one of their own each take 5632: raise "

@@ -160,6 +160,33 @@ def test_another_commit_is_another_engine() -> None:
     assert key_of({"target": facts(commit="3" * 40)}) != key_of()
 
 
+def hub_key(**patterns: list[str]) -> str:
+    return key_of(target__source={"huggingFace": {"repository": "a/b", **patterns}})
+
+
+@pytest.mark.parametrize(
+    "patterns",
+    [
+        {"allowPatterns": ["*.json", "model-*.safetensors"]},
+        {"ignorePatterns": ["original/*"]},
+    ],
+)
+def test_other_files_of_one_commit_are_another_engine(patterns: dict[str, list[str]]) -> None:
+    assert hub_key(**patterns) != hub_key()
+
+
+def test_files_that_are_taken_are_not_files_that_are_left() -> None:
+    assert hub_key(allowPatterns=["*.bin"]) != hub_key(ignorePatterns=["*.bin"])
+
+
+def test_the_order_of_file_patterns_changes_no_engine() -> None:
+    assert hub_key(allowPatterns=["*.json", "*.bin"]) == hub_key(allowPatterns=["*.bin", "*.json"])
+
+
+def test_an_engine_without_file_patterns_keeps_the_key_that_built_it() -> None:
+    assert hub_key() == "79d248e59bc9e0b1a1c1441428b3f6a3bbc3b6b08c92646df43885c5fab92dd2"
+
+
 def test_a_claim_s_model_is_known_by_its_content() -> None:
     first, second = (key_of({"target": facts(commit="", content_digest=digest)}) for digest in ("aa", "bb"))
 
@@ -257,6 +284,22 @@ def test_a_draft_model_is_no_head() -> None:
 
 def test_another_head_is_another_engine() -> None:
     assert head_key(EAGLE, eagle_head(commit="9" * 40)) != head_key(EAGLE)
+
+
+def test_other_files_of_a_head_are_another_engine() -> None:
+    taken = {"huggingFace": {"repository": "a/head", "allowPatterns": ["*.json", "*.bin"]}}
+
+    assert head_key(EAGLE, draft__source=taken) != head_key(EAGLE)
+
+
+def test_files_of_a_draft_with_an_engine_of_its_own_are_no_part_of_the_target_s() -> None:
+    taken = {"huggingFace": {"repository": "a/draft", "allowPatterns": ["*.json", "*.safetensors"]}}
+    (target, draft), (whole, whole_draft) = (
+        [engine.spec.key for engine in engines_of(made)]
+        for made in (model(DRAFT_TARGET, draft__source=taken), model(DRAFT_TARGET))
+    )
+
+    assert (target == whole, draft == whole_draft) == (True, False)
 
 
 def test_the_tree_of_a_request_is_no_part_of_the_key() -> None:
@@ -386,4 +429,40 @@ def test_a_quantizer_that_needs_more_gpus_than_a_claim_template_gives_is_refused
     assert refusal.message == (
         "the quantizer needs 2 GPUs for the target, and the template gives the 1 of a serving pod: name GPUs with more "
         "memory, use resourceName in its place, or remove target.quantization"
+    )
+
+
+PAIR_BY_CLAIM = {"product": PRODUCT, "resourceClaimTemplate": "five-gpus"}
+
+
+@pytest.mark.parametrize(
+    ("gpu", "claimed"),
+    [(PAIR_BY_CLAIM, "five-gpus"), ({**PAIR_BY_CLAIM, "buildResourceClaimTemplate": "one-gpu"}, "one-gpu")],
+)
+def test_a_build_claims_by_a_template_of_its_own_or_by_the_pods(gpu: dict[str, Any], claimed: str) -> None:
+    engines = engines_of(model(DRAFT_TARGET, placement__gpu=gpu))
+
+    assert [e.spec.gpu.resource_claim_template for e in engines if e.spec.gpu] == [claimed, claimed]
+
+
+def test_a_template_of_builds_changes_no_engine() -> None:
+    own = {**PAIR_BY_CLAIM, "buildResourceClaimTemplate": "one-gpu"}
+    named, left_out = (engines_of(model(DRAFT_TARGET, placement__gpu=gpu)) for gpu in (own, PAIR_BY_CLAIM))
+
+    assert [engine.spec.key for engine in named] == [engine.spec.key for engine in left_out]
+
+
+def test_a_quantizer_that_needs_more_gpus_than_a_template_of_builds_gives_is_refused() -> None:
+    gpu = {"product": "NVIDIA-L40S", "resourceClaimTemplate": "two-gpus", "buildResourceClaimTemplate": "one-gpu"}
+    split: dict[str, Any] = {"target__quantization": {"format": "FP8"}, "target__parallelism": {"tensor": 2}}
+    made = model(BASELINE_ENGINE, **split, placement={"gpu": gpu})
+
+    with pytest.raises(Refused) as caught:
+        engines_of(made, {"target": facts(weight_bytes=60 * 1024**3)})
+
+    (refusal,) = caught.value.refusals
+    assert (refusal.reason, refusal.path) == ("GpuMemoryTooSmall", "spec.placement.gpu.buildResourceClaimTemplate")
+    assert refusal.message == (
+        "the quantizer needs 2 GPUs for the target, and a build's template gives 1: name GPUs with more memory, remove "
+        "buildResourceClaimTemplate (the template of serving pods gives 2), or remove target.quantization"
     )

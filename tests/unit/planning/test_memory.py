@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from specdec_operator.planning.engine_limits import limits
 from specdec_operator.planning.memory import memory_refusals, shared_gpu_tokens
 from specdec_operator.planning.model_memory import share_of, weight_bytes
 from specdec_operator.planning.plan import ServingPlan
 from specdec_operator.planning.refusal import Refused
 from tests.unit.specs import BASELINE, BASELINE_ENGINE, DRAFT_TARGET, EAGLE3, facts, head, model, plan_of, resolution_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel
 
 Json = dict[str, Any]
 GIB = 1024**3
@@ -25,8 +31,15 @@ SHARED: Json = {
 
 def refusals(spec: Json, known: Json | None = None, **changes: Any) -> list[tuple[str, str, str]]:
     made = model(spec, **changes)
-    found = memory_refusals(made.spec, resolution_of(made), known or {"target": facts(), "draft": head()})
+    resolution, held = resolution_of(made), known or {"target": facts(), "draft": head()}
+    limit = limits(made.spec, resolution, held) if resolution.backend == "TensorRTEngine" else None
+    found = memory_refusals(made.spec, resolution, held, limit=limit)
     return [(refusal.reason, refusal.path, refusal.message) for refusal in found]
+
+
+def tokens_of(made: SpeculativeModel, known: Json) -> Mapping[str, int]:
+    resolution = resolution_of(made)
+    return shared_gpu_tokens(made.spec, resolution, known, limit=limits(made.spec, resolution, known))
 
 
 def test_a_target_that_fits_is_taken() -> None:
@@ -153,7 +166,7 @@ def test_a_head_counts_with_its_target() -> None:
 def test_caches_on_one_gpu_fit_together_whatever_loads_first(changes: Json, memory: int, percent: int) -> None:
     made = model(DRAFT_TARGET, **{**SHARED, **changes})
     known = {"target": facts(), "draft": SMALL}
-    found = shared_gpu_tokens(made.spec, resolution_of(made), known)
+    found = tokens_of(made, known)
 
     assert made.spec.draft
     models = {"target": made.spec.target, "draft": made.spec.draft}
@@ -172,7 +185,7 @@ def test_caches_on_one_gpu_fit_together_whatever_loads_first(changes: Json, memo
 def test_a_declared_bound_of_a_cache_is_kept() -> None:
     made = model(DRAFT_TARGET, **SHARED, serving={"kvCache": {"maxTokens": 5000}, "draftKvCache": {"maxTokens": 4000}})
 
-    found = shared_gpu_tokens(made.spec, resolution_of(made), {"target": facts(), "draft": SMALL})
+    found = tokens_of(made, {"target": facts(), "draft": SMALL})
     assert found == {"target": 5000, "draft": 4000}
 
 
@@ -217,14 +230,14 @@ def test_the_cache_of_a_prebuilt_engine_of_unknown_length_is_not_judged() -> Non
 def test_caches_on_a_gpu_of_unknown_memory_hold_what_the_engines_can_use() -> None:
     made = model(DRAFT_TARGET, **{**SHARED, "placement__gpu": {"product": "A-GPU"}})
 
-    found = shared_gpu_tokens(made.spec, resolution_of(made), {"target": facts(), "draft": SMALL})
+    found = tokens_of(made, {"target": facts(), "draft": SMALL})
     assert found == {"target": 12288, "draft": 12288}
 
 
 def test_models_with_gpus_of_their_own_are_not_bounded() -> None:
     made = model(DRAFT_TARGET)
 
-    assert shared_gpu_tokens(made.spec, resolution_of(made), {"target": facts(), "draft": SMALL}) == {}
+    assert tokens_of(made, {"target": facts(), "draft": SMALL}) == {}
 
 
 def test_a_pair_that_does_not_fit_is_refused_before_its_engines_are_planned() -> None:

@@ -6,7 +6,14 @@ import pytest
 
 from specdec_operator.api.v1alpha1.quantization import Quantization
 from specdec_operator.api.v1alpha1.speculation import ReDrafterOptions
-from specdec_operator.runtimes.build_steps import EagleShape, EngineRecipe, MedusaShape, build_steps, quantizes
+from specdec_operator.runtimes.build_steps import (
+    EagleShape,
+    EngineLimits,
+    EngineRecipe,
+    MedusaShape,
+    build_steps,
+    quantizes,
+)
 from specdec_operator.runtimes.engine_builds import engine_builds
 from specdec_operator.runtimes.release import EngineSupport
 
@@ -18,11 +25,7 @@ QUANTIZE = "/app/examples/quantization/quantize.py"
 def recipe(method: Any = "None", *, architecture: str = "LlamaForCausalLM", **changes: Any) -> EngineRecipe:
     family = engine_builds().family(architecture)
     assert family is not None
-    given: dict[str, Any] = {
-        "method": method,
-        "family": family,
-        "tensor": 1,
-        "pipeline": 1,
+    limits: dict[str, Any] = {
         "batch": 4,
         "input_length": 2048,
         "sequence_length": 3072,
@@ -31,6 +34,8 @@ def recipe(method: Any = "None", *, architecture: str = "LlamaForCausalLM", **ch
         "data_type": "float16",
         "logits_data_type": "float32",
     }
+    built_for = EngineLimits(**{name: changes.pop(name, value) for name, value in limits.items()})
+    given: dict[str, Any] = {"method": method, "family": family, "tensor": 1, "pipeline": 1, "limits": built_for}
     return EngineRecipe(**{**given, **changes})
 
 

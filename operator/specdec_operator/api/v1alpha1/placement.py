@@ -18,6 +18,9 @@ class Gpu(ApiModel):
     resource_claim_template: ObjectName | None = None
     """A ResourceClaimTemplate of the namespace (dynamic resource allocation) in place of an extended resource. What it
     claims must give each pod as many GPUs as status.placement.gpusPerReplica says."""
+    build_resource_claim_template: ObjectName | None = None
+    """A ResourceClaimTemplate of the namespace that gives one GPU, for the builds of engines. Left out, builds claim
+    what resourceClaimTemplate gives, which may be more GPUs than they use."""
     product: LabelValue | None = None
     """The node label `nvidia.com/gpu.product` that builds and serving need. Required on TensorRTEngine, whose engines
     are bound to a GPU product, unless the operator has a default."""
@@ -32,6 +35,14 @@ class Gpu(ApiModel):
             holds=lambda self: self.resource_name is None or self.resource_claim_template is None,
             field=".resourceClaimTemplate",
             reason="FieldValueForbidden",
+        ),
+        Rule(
+            expression="!has(self.buildResourceClaimTemplate) || has(self.resourceClaimTemplate)",
+            message="buildResourceClaimTemplate goes with resourceClaimTemplate: give both, or remove it (a build asks "
+            "for one of resourceName)",
+            holds=lambda self: self.build_resource_claim_template is None or self.resource_claim_template is not None,
+            field=".resourceClaimTemplate",
+            reason="FieldValueRequired",
         ),
     )
 

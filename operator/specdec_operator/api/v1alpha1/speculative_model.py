@@ -132,6 +132,15 @@ class SpeculativeModelSpec(ApiModel):
             reason="FieldValueForbidden",
         ),
         Rule(
+            expression=f"!has(self.placement.gpu.buildResourceClaimTemplate) || {_ON_ENGINES}",
+            message="engines are built on the backend TensorRTEngine alone: remove buildResourceClaimTemplate",
+            holds=lambda self: (
+                self.placement.gpu.build_resource_claim_template is None or default_backend(self) == "TensorRTEngine"
+            ),
+            field=".placement.gpu.buildResourceClaimTemplate",
+            reason="FieldValueForbidden",
+        ),
+        Rule(
             expression=f"!{_PLACES_DRAFT} || self.serving.kvCache.reuse",
             message="DraftTarget needs the cache of earlier steps: leave serving.kvCache.reuse true",
             holds=lambda self: not places_draft(self) or self.serving.kv_cache.reuse,
