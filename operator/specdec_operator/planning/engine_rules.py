@@ -31,7 +31,7 @@ def engine_refusals(spec: SpeculativeModelSpec, resolution: Resolution) -> list[
         *quantization_refusals(spec, resolution),
         *build_argument_refusals(spec),
         *_prebuilt(spec),
-        *_uncalibrated(spec),
+        *_unused_quantization(spec),
     ]
 
 
@@ -134,19 +134,24 @@ def _prebuilt(spec: SpeculativeModelSpec) -> list[Refusal]:
     ]
 
 
-def _uncalibrated(spec: SpeculativeModelSpec) -> list[Refusal]:
+def _unused_quantization(spec: SpeculativeModelSpec) -> list[Refusal]:
+    """Number formats of models whose engine has one already."""
     models = {"target": spec.target, "draft": spec.draft}
-    given = [role for role in engine_roles(spec) if is_prebuilt(role, spec)]
-    return [
-        Refusal(
-            reason="PrebuiltUnused",
-            path=f"spec.{role}.quantization.calibration",
-            message=f"the {role}'s engine is built already, and nothing is calibrated: remove it, or remove "
-            f"engine.prebuilt.{role}",
-        )
-        for role in given
-        if (model := models[role]) and model.quantization and model.quantization.calibration
-    ]
+    given = {role: models[role] for role in engine_roles(spec) if is_prebuilt(role, spec)}
+    asked = {role: model.quantization for role, model in given.items() if model and model.quantization}
+    if spec.placement.shared:
+        # How much room the caches of a shared GPU have depends on how large the engine's weights are.
+        calibrated = [role for role, quantization in asked.items() if quantization.calibration]
+        return [_prebuilt_unused(role, "quantization.calibration", "nothing is calibrated") for role in calibrated]
+    return [_prebuilt_unused(role, "quantization", "it keeps its own precision") for role in asked]
+
+
+def _prebuilt_unused(role: str, field: str, why: str) -> Refusal:
+    return Refusal(
+        reason="PrebuiltUnused",
+        path=f"spec.{role}.{field}",
+        message=f"the {role}'s engine is built already, and {why}: remove it, or remove engine.prebuilt.{role}",
+    )
 
 
 def _unused_limits(spec: SpeculativeModelSpec) -> list[Refusal]:
@@ -155,14 +160,15 @@ def _unused_limits(spec: SpeculativeModelSpec) -> list[Refusal]:
         return []
     engine = spec.engine
     given = {
-        "maxInputLength": engine.max_input_length,
-        "maxBatchedTokens": engine.max_batched_tokens,
-        "dataType": engine.data_type,
-        "extraBuildArguments": engine.extra_build_arguments or None,
+        "engine.maxInputLength": engine.max_input_length,
+        "engine.maxBatchedTokens": engine.max_batched_tokens,
+        "engine.dataType": engine.data_type,
+        "engine.extraBuildArguments": engine.extra_build_arguments or None,
+        "placement.gpu.buildResourceClaimTemplate": spec.placement.gpu.build_resource_claim_template,
     }
-    message = "every engine is built already, and its own limits hold: remove it, or remove engine.prebuilt"
+    message = "every engine is built already, and no build takes it: remove it, or remove engine.prebuilt"
     return [
-        Refusal(reason="PrebuiltUnused", path=f"spec.engine.{name}", message=message)
+        Refusal(reason="PrebuiltUnused", path=f"spec.{name}", message=message)
         for name, value in given.items()
         if value is not None
     ]

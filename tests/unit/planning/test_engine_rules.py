@@ -6,12 +6,16 @@ import pytest
 
 from specdec_operator.planning.engine_rules import architecture_refusals, engine_refusals, is_prebuilt
 from tests.unit.engine_specs import EAGLE, ENGINE_SPECS, MEDUSA, REDRAFTER, engine_facts
-from tests.unit.specs import BASELINE_ENGINE, DRAFT_TARGET, facts, model, resolution_of
+from tests.unit.specs import BASELINE_ENGINE, DRAFT_TARGET, PRODUCT, facts, model, resolution_of
 
 if TYPE_CHECKING:
     from specdec_operator.planning.refusal import Refusal
 
 PREBUILT = {"claimName": "engines", "subPath": "llama"}
+ON_ONE_GPU: dict[str, Any] = {
+    "target__parallelism": None,
+    "placement": {"gpu": {"product": PRODUCT}, "draftDevices": [0], "targetDevices": [0]},
+}
 
 
 def of_architecture(spec: dict[str, Any], architecture: str, **changes: Any) -> list[Refusal]:
@@ -148,19 +152,22 @@ def test_one_engine_of_a_pair_may_be_prebuilt() -> None:
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        ("maxInputLength", 512),
-        ("maxBatchedTokens", 512),
-        ("dataType", "bfloat16"),
-        ("extraBuildArguments", {"multiple_profiles": "enable"}),
+        ("engine.maxInputLength", 512),
+        ("engine.maxBatchedTokens", 512),
+        ("engine.dataType", "bfloat16"),
+        ("engine.extraBuildArguments", {"multiple_profiles": "enable"}),
+        ("placement.gpu.buildResourceClaimTemplate", "one-gpu"),
     ],
 )
 def test_an_option_that_only_a_build_takes_is_refused_where_nothing_is_built(option: str, value: object) -> None:
-    made = model(BASELINE_ENGINE, engine={"prebuilt": {"target": PREBUILT}, option: value})
+    asked: dict[str, Any] = {option.replace(".", "__"): value}
+    gpu = {"product": PRODUCT, "resourceClaimTemplate": "gpus"}
+    made = model(BASELINE_ENGINE, engine={"prebuilt": {"target": PREBUILT}}, placement__gpu=gpu, **asked)
     (refusal,) = engine_refusals(made.spec, resolution_of(model(BASELINE_ENGINE)))
 
-    assert (refusal.reason, refusal.path) == ("PrebuiltUnused", f"spec.engine.{option}")
+    assert (refusal.reason, refusal.path) == ("PrebuiltUnused", f"spec.{option}")
     assert refusal.message == (
-        "every engine is built already, and its own limits hold: remove it, or remove engine.prebuilt"
+        "every engine is built already, and no build takes it: remove it, or remove engine.prebuilt"
     )
 
 
@@ -184,9 +191,36 @@ def test_the_remedy_for_an_unknown_architecture_is_one_that_serves(spec: dict[st
 
 
 @pytest.mark.parametrize("role", ["target", "draft"])
+def test_an_engine_that_is_built_already_takes_no_other_precision(role: str) -> None:
+    quantized: dict[str, Any] = {f"{role}__quantization": {"format": "FP8", "calibration": {"samples": 64}}}
+    made = model(DRAFT_TARGET, engine={"prebuilt": {role: PREBUILT}}, **quantized)
+    (refusal,) = engine_refusals(made.spec, resolution_of(model(DRAFT_TARGET)))
+
+    assert (refusal.reason, refusal.path) == ("PrebuiltUnused", f"spec.{role}.quantization")
+    assert refusal.message == (
+        f"the {role}'s engine is built already, and it keeps its own precision: remove it, or remove "
+        f"engine.prebuilt.{role}"
+    )
+
+
+def test_the_precision_of_an_engine_that_is_built_beside_a_prebuilt_one_is_taken() -> None:
+    made = model(DRAFT_TARGET, engine={"prebuilt": {"draft": PREBUILT}}, target__quantization={"format": "FP8"})
+
+    assert engine_refusals(made.spec, resolution_of(model(DRAFT_TARGET))) == []
+
+
+def test_the_precision_of_a_prebuilt_engine_tells_how_much_of_a_shared_gpu_it_leaves() -> None:
+    made = model(
+        DRAFT_TARGET, **ON_ONE_GPU, engine={"prebuilt": {"draft": PREBUILT}}, draft__quantization={"format": "FP8"}
+    )
+
+    assert engine_refusals(made.spec, resolution_of(model(DRAFT_TARGET, **ON_ONE_GPU))) == []
+
+
+@pytest.mark.parametrize("role", ["target", "draft"])
 def test_nothing_is_calibrated_for_an_engine_that_is_built_already(role: str) -> None:
     calibrated: dict[str, Any] = {f"{role}__quantization": {"format": "FP8", "calibration": {"samples": 64}}}
-    made = model(DRAFT_TARGET, engine={"prebuilt": {role: PREBUILT}}, **calibrated)
+    made = model(DRAFT_TARGET, **ON_ONE_GPU, engine={"prebuilt": {role: PREBUILT}}, **calibrated)
     (refusal,) = engine_refusals(made.spec, resolution_of(model(DRAFT_TARGET)))
 
     assert (refusal.reason, refusal.path) == ("PrebuiltUnused", f"spec.{role}.quantization.calibration")
