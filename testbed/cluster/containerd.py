@@ -68,6 +68,14 @@ class Containerd:
         """
         namespaces.run((*self._ctr(), "images", "import", str(archive)))
 
+    def kill(self, container: str, namespaces: Namespaces) -> None:
+        """Send a container's first process SIGKILL.
+
+        Raises:
+            CommandError: there is no such container, or it does not run.
+        """
+        namespaces.run((*self._ctr(), "tasks", "kill", "--signal=SIGKILL", container))
+
     def configuration(self, *, lower_oom_scores: bool) -> str:
         """Return the configuration file.
 

@@ -70,6 +70,17 @@ class RunningNode:
         """
         self.containerd.import_image(archive, self.namespaces)
 
+    def kill_container(self, container: str) -> None:
+        """End a container's process at once (SIGKILL); the kubelet deals with it as with any that ended.
+
+        Args:
+            container: its id, as a pod's status has it behind `containerd://`.
+
+        Raises:
+            CommandError: there is none, or it does not run.
+        """
+        self.containerd.kill(container, self.namespaces)
+
 
 @dataclass(frozen=True)
 class NodeStarter:

@@ -23,7 +23,7 @@ from testbed.operator import Ending, JobPlayer, install, operator_in_process, su
 from testbed.session import GPUS, PRODUCT, STORE_SIZE
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Iterator, Sequence
 
     from testbed.cluster import Cluster, Progress
     from testbed.demo.models import Json
@@ -50,6 +50,17 @@ def show_unproven(manifests: Path, *, reason: str, keep: bool, screen: Screen, p
     """
     screen.wrapped(f"No real node: {reason}.", indent="")
     screen.say("The control plane is real; nodes, GPUs and pods are played, and answer nothing.")
+    with played_cluster(progress=progress) as cluster:
+        asyncio.run(_show(cluster, manifests, keep=keep, screen=screen))
+
+
+@contextlib.contextmanager
+def played_cluster(*, progress: Progress) -> Iterator[Cluster]:
+    """Start a cluster whose node and pods are played, ready for the operator; stop it when the body ends.
+
+    Raises:
+        TestbedError: it did not start.
+    """
     nodes = KwokNodes(count=1, gpus=GPUS, product=PRODUCT)
     with running_cluster(ClusterOptions(kwok_nodes=nodes), progress=progress) as cluster:
         with progress.step("install the CRDs and the operator's rights"):
@@ -58,7 +69,7 @@ def show_unproven(manifests: Path, *, reason: str, keep: bool, screen: Screen, p
             cluster.client.create(
                 "/api/v1/persistentvolumes", volume_object("rwo-0", path=Path("/nowhere"), node=nodes.names()[0])
             )
-        asyncio.run(_show(cluster, manifests, keep=keep, screen=screen))
+        yield cluster
 
 
 def is_prepared(model: Json) -> bool:
@@ -77,7 +88,7 @@ def facts_of_models(directory: Path = HUB_MODELS) -> dict[str, Sequence[Ending]]
 
 async def _show(cluster: Cluster, manifests: Path, *, keep: bool, screen: Screen) -> None:
     logging.basicConfig(filename=cluster.directory / "logs" / "operator.log", level=logging.INFO)
-    async with _job_player(cluster), operator_in_process(cluster, _configuration(), prover=NobodyAnswers()):
+    async with played_jobs(cluster), operator_in_process(cluster, played_configuration(), prover=NobodyAnswers()):
         models = await _prepared(cluster, manifests, screen=screen)
         show_objects(cluster, models, screen=screen)
         screen.title("Served=Unknown: not proven: needs root or KUBECONFIG")
@@ -97,7 +108,8 @@ async def _prepared(cluster: Cluster, manifests: Path, *, screen: Screen) -> Seq
 
 
 @contextlib.asynccontextmanager
-async def _job_player(cluster: Cluster) -> AsyncIterator[None]:
+async def played_jobs(cluster: Cluster) -> AsyncIterator[None]:
+    """Have the Jobs of the demo's namespace end as those of the testbed's models do, until the body ends."""
     credentials = kubeconfig_credentials(cluster.kubeconfig)
     async with open_session(credentials) as session:
         player = JobPlayer(HttpKubernetesApi(session, credentials.server, field_manager="demo"))
@@ -111,5 +123,6 @@ async def _job_player(cluster: Cluster) -> AsyncIterator[None]:
                 await playing
 
 
-def _configuration() -> OperatorConfiguration:
+def played_configuration() -> OperatorConfiguration:
+    """Return the configuration of an operator where pods are played."""
     return OperatorConfiguration.model_validate({"storage": {"claim": {"size": STORE_SIZE}}, "gpuProduct": PRODUCT})

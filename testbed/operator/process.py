@@ -42,12 +42,14 @@ class OperatorProcess:
         configuration: its configuration file's content.
         directory: for its configuration and log.
         python: the interpreter.
+        source: the folder that holds its package.
     """
 
     cluster: ClusterAccess
     configuration: OperatorConfiguration
     directory: Path
     python: str = sys.executable
+    source: Path = ROOT / "operator"
     port: int = field(default_factory=lambda: free_ports(1, address=LOOPBACK)[0])
     _process: subprocess.Popen[bytes] | None = None
 
@@ -79,7 +81,7 @@ class OperatorProcess:
         ]
         # The mark by which a sweep finds all that belongs to a dead cluster.
         mark = {OWNER_VARIABLE: str(self.cluster.directory)}
-        environment = {**os.environ, **mark, "PYTHONPATH": str(ROOT / "operator")}
+        environment = {**os.environ, **mark, "PYTHONPATH": str(self.source)}
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 argv, stdout=log, stderr=log, env=environment, stdin=subprocess.DEVNULL, start_new_session=True
