@@ -6,10 +6,7 @@ ARG BASE_IMAGE=docker.io/library/python:3.12.13-slim-trixie
 # The secrets are how a machine reaches its package index; both may be missing.
 FROM ${BASE_IMAGE} AS tools
 ARG UV_VERSION=0.13.9
-# Bytecode that is checked by content stays valid whatever times a builder writes into its layers.
 ENV UV_PYTHON_DOWNLOADS=never \
-    UV_COMPILE_BYTECODE=1 \
-    PYC_INVALIDATION_MODE=checked-hash \
     UV_LINK_MODE=copy \
     UV_NO_CACHE=1 \
     UV_SYSTEM_CERTS=true
@@ -24,6 +21,9 @@ RUN --mount=type=secret,id=environment --mount=type=secret,id=ca-certificates \
 
 # Dependencies change seldom, so they are a layer of their own; wheels only, as there is no compiler.
 FROM tools AS dependencies
+# Bytecode that is checked by content stays valid whatever times a builder writes into its layers.
+ENV UV_COMPILE_BYTECODE=1 \
+    PYC_INVALIDATION_MODE=CHECKED_HASH
 RUN --mount=type=secret,id=environment --mount=type=secret,id=ca-certificates \
     set -ae; if [ -f /run/secrets/environment ]; then . /run/secrets/environment; fi; \
     UV_PROJECT_ENVIRONMENT=/opt/specdec /opt/uv/bin/uv sync --frozen --no-dev --no-install-project --no-build \

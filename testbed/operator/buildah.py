@@ -59,7 +59,7 @@ class Buildah:
             self._run(
                 "build",
                 # The timestamp is in every layer, so that the same files make the same layers.
-                *("--isolation=chroot", "--layers", "--timestamp=0", "--pull-never", f"--tag={tag}"),
+                *("--isolation=chroot", "--layers", "--timestamp=0", "--pull=never", f"--tag={tag}"),
                 *(f"--signature-policy={self._policy}", f"--build-arg=BASE_IMAGE={base.reference}", *given),
                 *secret_arguments(os.environ, Path(secrets)),
                 str(context),
@@ -72,7 +72,7 @@ class Buildah:
             ImageBuildError: it can't be written.
         """
         policy = f"--signature-policy={self._policy}"
-        self._run("push", "--quiet", "--disable-compression", policy, "--format=oci", tag, f"oci:{layout}")
+        self._run("push", "--quiet", "--disable-compression", policy, "--format=oci", tag, f"oci:{layout}:{tag}")
 
     def _import(self, base: BaseImage) -> None:
         record = self.directory / f"{base.archive.stem}.imported"

@@ -62,6 +62,12 @@ def build_operator_image(*, cache: Path, progress: Callable[[str], None]) -> Ope
         return image
 
 
+def operator_image_reference() -> str:
+    """Return the name that the image has once it is built from what is here now."""
+    below = _key(base_recipe(), _contents(_BELOW))
+    return f"{_REPOSITORY}:{_version()}-{_key(below, _contents(_ABOVE))}"
+
+
 def _build(reference: str, *, archive: Path, below: str, progress: Callable[[str], None]) -> None:
     images = archive.parent
     progress(f"operator image: building {reference}")

@@ -106,6 +106,8 @@ def _config_document(config: ImageConfig, layers: list[_Blob]) -> dict[str, Any]
             "Labels": dict(config.labels),
         },
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{layer.digest}" for layer in layers]},
+        # Optional by the specification, but buildah builds on no image without it.
+        "history": [{"created_by": config.reference} for _ in layers],
     }
 
 
