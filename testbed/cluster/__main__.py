@@ -19,7 +19,7 @@ from testbed.cluster.kwok import KwokNodes
 from testbed.cluster.lifecycle import clean, running_cluster
 from testbed.cluster.node import RealNode
 from testbed.cluster.progress import TerminalProgress
-from testbed.cluster.tools import CONTROL_PLANE, HELM, NODE
+from testbed.cluster.tools import CONTROL_PLANE, HELM, NODE, PROMTOOL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +49,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(chosen: argparse.Namespace, *, progress: Progress) -> None:
     match chosen.command:
         case "build":
-            tools = [*CONTROL_PLANE, *(NODE if chosen.node else ()), *(HELM if chosen.helm else ())]
+            tools = [
+                *CONTROL_PLANE,
+                *(NODE if chosen.node else ()),
+                *(HELM if chosen.helm else ()),
+                *(PROMTOOL if chosen.promtool else ()),
+            ]
             builder = Builder(cache=cache_directory(), environment=os.environ, progress=progress)
             for name, path in builder.ensure(tools).items():
                 progress.say(f"{name}: {path}")
@@ -80,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     build = commands.add_parser("build", help="build the binaries that are missing")
     build.add_argument("--node", action="store_true", help="those of the real node too")
     build.add_argument("--helm", action="store_true", help="Helm too")
+    build.add_argument("--promtool", action="store_true", help="Prometheus' promtool too")
     up = commands.add_parser("up", help="run a cluster until Ctrl-C")
     up.add_argument("--name", default="", help="name of the cluster (default: a new one)")
     up.add_argument("--real-node", action="store_true", help="with a node that runs pods; needs root")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from testbed.cluster.cache import exclusive
 from testbed.cluster.errors import BuildError
 from testbed.cluster.toolchain import find_go, required_version
-from testbed.cluster.tools import BUILD_FLAGS, ENVTEST_TOOLS
+from testbed.cluster.tools import ENVTEST_TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -91,7 +91,7 @@ class Builder:
             stale.unlink()
         partial = target.with_name(f"{tool.name}{PARTIAL_SUFFIX}")
         try:
-            self._compile([str(go), "build", *BUILD_FLAGS, "-o", str(partial), tool.package], tool=tool)
+            self._compile([str(go), "build", *tool.flags, "-o", str(partial), tool.package], tool=tool)
             partial.replace(target)
         finally:
             partial.unlink(missing_ok=True)

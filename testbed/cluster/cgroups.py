@@ -12,6 +12,10 @@ ROOT = Path("/sys/fs/cgroup")
 REMOVE_SECONDS = 20.0
 # What the kubelet and runc need below the group, where the host has version 2.
 CONTROLLERS = ("cpu", "cpuset", "hugetlb", "io", "memory", "pids")
+# All pods together weigh as much as this many busy threads outside: with the weight of one, which a group has
+# otherwise, a server beside a build machine's work is held still for seconds, and Triton takes its models for dead.
+BUSY_THREADS = 4
+WEIGHTS = {"cpu.shares": 1024 * BUSY_THREADS, "cpu.weight": 100 * BUSY_THREADS}
 
 
 def hierarchies(root: Path = ROOT) -> tuple[Path, ...]:
@@ -35,6 +39,9 @@ def create(name: str, *, root: Path = ROOT) -> None:
         for limit in ("cpuset.cpus", "cpuset.mems"):
             if hierarchy != root and (group / limit).exists():
                 (group / limit).write_text((hierarchy / limit).read_text(encoding="ascii"), encoding="ascii")
+        for file, weight in WEIGHTS.items():
+            if (group / file).exists():
+                (group / file).write_text(str(weight), encoding="ascii")
 
 
 def remove(name: str, *, root: Path = ROOT) -> None:

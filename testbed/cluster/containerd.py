@@ -97,6 +97,9 @@ disable = true
 [plugins.'io.containerd.internal.v1.opt']
 path = "{self.directory}/opt"
 
+[plugins.'io.containerd.cri.v1.images']
+stats_collect_period = 600
+
 [plugins.'io.containerd.cri.v1.images'.pinned_images]
 sandbox = "{self.pause_image}"
 

@@ -34,11 +34,18 @@ class Tool:
         name: name of the binary.
         module: folder of its Go module below `tools/`.
         package: Go package of its main function.
+        tags: build tags.
     """
 
     name: str
     module: str
     package: str
+    tags: tuple[str, ...] = ()
+
+    @property
+    def flags(self) -> Sequence[str]:
+        """The flags of its `go build`."""
+        return (*BUILD_FLAGS, "-tags", ",".join(self.tags)) if self.tags else BUILD_FLAGS
 
     @property
     def source(self) -> Path:
@@ -51,7 +58,7 @@ class Tool:
         for part in (
             (self.source / "go.mod").read_bytes(),
             (self.source / "go.sum").read_bytes(),
-            " ".join(BUILD_FLAGS).encode(),
+            " ".join(self.flags).encode(),
         ):
             digest.update(len(part).to_bytes(8, "big") + part)
         return f"{self.module}-{digest.hexdigest()[:12]}"
@@ -82,6 +89,15 @@ NODE: Sequence[Tool] = (
     Tool(name="coredns", module="coredns", package="github.com/coredns/coredns"),
 )
 HELM: Sequence[Tool] = (Tool(name="helm", module="helm", package="helm.sh/helm/v4/cmd/helm"),)
+PROMTOOL: Sequence[Tool] = (
+    Tool(
+        name="promtool",
+        module="prometheus",
+        package="github.com/prometheus/prometheus/cmd/promtool",
+        # Without the clients of two dozen clouds, which find targets.
+        tags=("remove_all_sd",),
+    ),
+)
 
 # What setup-envtest and the like provide.
 ENVTEST_TOOLS = frozenset({"etcd", "kube-apiserver", "kubectl"})

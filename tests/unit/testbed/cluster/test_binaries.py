@@ -12,7 +12,7 @@ from testbed.cluster.binaries import Builder
 from testbed.cluster.errors import BuildError
 from testbed.cluster.processes import ProcessIdentity
 from testbed.cluster.progress import SilentProgress
-from testbed.cluster.tools import CONTROL_PLANE, HELM, NODE, Tool
+from testbed.cluster.tools import CONTROL_PLANE, HELM, NODE, PROMTOOL, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -160,6 +160,6 @@ def test_a_step_is_announced_before_the_build_ends(builder_with: Callable[..., B
     assert time.monotonic() - said[0][0] > 0.3
 
 
-@pytest.mark.parametrize("tool", [*CONTROL_PLANE, *NODE, *HELM], ids=lambda tool: tool.name)
+@pytest.mark.parametrize("tool", [*CONTROL_PLANE, *NODE, *HELM, *PROMTOOL], ids=lambda tool: tool.name)
 def test_every_tool_is_named_in_its_modules_tool_block(tool: Tool) -> None:
     assert tool.package in (tool.source / "go.mod").read_text()

@@ -42,6 +42,15 @@ def test_version_2_hands_the_controllers_down_that_it_has(version_2: Path) -> No
     assert (version_2 / "cgroup.subtree_control").read_text() == "+cpu +cpuset +io +memory +pids"
 
 
+@pytest.mark.parametrize(("file", "weight"), [("cpu.shares", "4096"), ("cpu.weight", "400")])
+def test_pods_outweigh_the_work_of_a_busy_machine(version_1: Path, file: str, weight: str) -> None:
+    group = version_1 / "memory" / "pods"
+    group.mkdir()
+    (group / file).touch()
+    cgroups.create("pods", root=version_1)
+    assert (group / file).read_text() == weight
+
+
 def test_a_group_is_removed_with_all_below_it(version_1: Path) -> None:
     (version_1 / "memory" / "pods" / "burstable" / "one").mkdir(parents=True)
     cgroups.remove("pods", root=version_1)
