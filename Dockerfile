@@ -29,9 +29,9 @@ RUN --mount=type=secret,id=environment --mount=type=secret,id=ca-certificates \
     UV_PROJECT_ENVIRONMENT=/opt/specdec /opt/uv/bin/uv sync --frozen --no-dev --no-install-project --no-build \
         --python "$(command -v python3)"
 # Tests of the libraries, and what only a compiler reads.
-RUN find /opt/specdec/lib -type d -name tests -prune -exec rm -rf {} + \
-    && find /opt/specdec/lib -type f \( -name '*.a' -o -name '*.c' -o -name '*.h' -o -name '*.pxd' -o -name '*.pyx' \) \
-        -delete
+RUN find /opt/specdec/lib -type d \( -name tests -o -name include \) -prune -exec rm -rf {} + \
+    && find /opt/specdec -type f \( -name '*.a' -o -name '*.c' -o -name '*.h' -o -name '*.pxd' -o -name '*.pyx' \) -delete \
+    && rm -rf /opt/specdec/include
 RUN /opt/tools/bin/cyclonedx-py environment /opt/specdec/bin/python --pyproject pyproject.toml --output-reproducible \
         --output-format JSON --validate --output-file /opt/specdec/sbom.cdx.json
 
@@ -57,12 +57,12 @@ WORKDIR /
 USER 65532:65532
 EXPOSE 8080
 ENTRYPOINT ["python", "-m", "specdec_operator"]
-COPY --from=operator /operator/opt/specdec /opt/specdec
 ARG VERSION=0.1.0
-ARG REVISION=""
 ARG CREATED=""
 ARG SOURCE=""
 ARG DOCUMENTATION=""
+COPY --from=operator /operator/opt/specdec /opt/specdec
+ARG REVISION=""
 LABEL org.opencontainers.image.title="specdec-operator" \
       org.opencontainers.image.description="A Kubernetes operator for speculative decoding on Triton Inference Server" \
       org.opencontainers.image.version="${VERSION}" \

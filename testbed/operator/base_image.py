@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 _REFERENCE = "specdec.dev/testbed/python:bookworm"
 _SUITE = "bookworm"
-_PACKAGES = ("ca-certificates", "python3", "python3-venv")
+# The C++ library is what wheels of numpy and others expect of any base.
+_PACKAGES = ("ca-certificates", "libstdc++6", "python3", "python3-venv")
 # What public slim images leave out too; licences stay.
 _UNWANTED = ("/usr/share/man/*", "/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/info/*")
 _KEPT = "/usr/share/doc/*/copyright"
