@@ -80,12 +80,21 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether a line is more than kopf's word that a further try of a watch was forbidden, too."""
+    if not record.name.startswith("kopf"):
+        return True
+    said = record.getMessage()
+    return "APIForbiddenError" not in said or said.startswith("Request attempt #1 ")
+
+
 def _log_to_stderr(*, verbose: bool) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, handlers=[handler], force=True)
     if not verbose:
         logging.getLogger("kopf").setLevel(logging.WARNING)
+        handler.addFilter(_is_news)
 
 
 if __name__ == "__main__":

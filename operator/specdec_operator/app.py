@@ -9,12 +9,13 @@ import uuid
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import kopf
 from prometheus_client import CollectorRegistry
 
-from specdec_operator.cluster.errors import NotFound
+from specdec_operator.cluster.errors import Forbidden, NotFound
 from specdec_operator.cluster.events import EventRecorder
 from specdec_operator.cluster.http import HttpKubernetesApi
 from specdec_operator.cluster.lease import LeaseElector, LeaseSettings
@@ -24,10 +25,14 @@ from specdec_operator.health import Health, health_server
 from specdec_operator.metrics import Metrics
 from specdec_operator.reconcile.artifact import ArtifactReconciler
 from specdec_operator.reconcile.context import Context
+from specdec_operator.reconcile.definitions import Definitions
 from specdec_operator.reconcile.informer import informer_registry, informer_settings
 from specdec_operator.reconcile.model import ModelReconciler
+from specdec_operator.reconcile.other_controller import Responsibility
+from specdec_operator.reconcile.preconditions import Preconditions
 from specdec_operator.reconcile.queue import Key, Result, WorkQueue
 from specdec_operator.reconcile.resync import Resync
+from specdec_operator.reconcile.rights_check import RightsCheck
 from specdec_operator.reconcile.served import until_served
 from specdec_operator.reconcile.workers import run_workers
 from specdec_operator.resources.template import Templates
@@ -39,10 +44,14 @@ if TYPE_CHECKING:
 
     from specdec_operator.api.configuration import OperatorConfiguration
     from specdec_operator.cluster.credentials import Credentials
+    from specdec_operator.cluster.http import RequestObserver
     from specdec_operator.triton.proof import Prover
 
 _ORDERLY_SECONDS = 25
 """How long a leader may take to end; less than the pod's grace period."""
+
+_REFUSED = frozenset({"400", "403", "422", "500"})
+"""Answers that may come from a missing right, or a CRD that lacks a field."""
 
 _log = logging.getLogger(__name__)
 
@@ -81,19 +90,51 @@ async def run_operator(surroundings: Surroundings) -> None:
         )
         server = surroundings.credentials.server
         unfenced = HttpKubernetesApi(session, server, observe=metrics.request)
+        definitions = Definitions(unfenced)
+        preconditions = Preconditions(
+            RightsCheck(api=unfenced, configuration=surroundings.configuration),
+            definitions,
+            figures=metrics,
+            missing_changed=health.set_missing,
+        )
         lease = _lease(surroundings.configuration)
         elector = LeaseElector(unfenced, lease, observe=metrics.leader)
-        api = HttpKubernetesApi(session, server, may_write=elector.may_write, observe=metrics.request)
-        operator = _Operator(surroundings, queue=queue, api=api, health=health, metrics=metrics)
+        observe = _observer(metrics, preconditions)
+        api = HttpKubernetesApi(session, server, may_write=elector.may_write, observe=observe)
+        operator = _Operator(
+            surroundings,
+            queue=queue,
+            api=api,
+            health=health,
+            metrics=metrics,
+            definitions=definitions,
+            preconditions=preconditions,
+        )
         await _reach(unfenced, lease)
+        await preconditions.until_electable(surroundings.stop)
         # One that waits for the lease is ready too: a rolling update starts the new process before the old one ends.
         health.set_ready()
-        await _until_stopped(elector, operator.lead, surroundings.stop)
+        looking = asyncio.create_task(preconditions.run(), name="preconditions")
+        try:
+            await _until_stopped(elector, operator.lead, surroundings.stop)
+        finally:
+            looking.cancel()
+
+
+def _observer(metrics: Metrics, preconditions: Preconditions) -> RequestObserver:
+    """Count requests; one that is refused may be so for what is missing."""
+
+    def observe(verb: str, resource: str, code: str) -> None:
+        metrics.request(verb, resource, code)
+        if code in _REFUSED:
+            preconditions.look_soon()
+
+    return observe
 
 
 async def _reach(api: HttpKubernetesApi, lease: LeaseSettings) -> None:
     """Ask the API server something that this process may ask, so that wrong credentials end it with a clear word."""
-    with suppress(NotFound):
+    with suppress(NotFound, Forbidden):
         await api.get(LEASES, namespace=lease.namespace, name=lease.name)
 
 
@@ -129,12 +170,15 @@ class _Operator:
         api: HttpKubernetesApi,
         health: Health,
         metrics: Metrics,
+        definitions: Definitions,
+        preconditions: Preconditions,
     ) -> None:
         configuration = surroundings.configuration
         self._surroundings = surroundings
         self._queue = queue
         self._api = api
         self._health = health
+        self._preconditions = preconditions
         context = Context(
             api=api,
             events=EventRecorder(api, controller="specdec.dev/operator", instance=configuration.instance),
@@ -143,6 +187,8 @@ class _Operator:
             table=load_table(configuration.releases),
             configuration=configuration,
             templates=Templates(),
+            definitions=definitions,
+            responsibility=Responsibility(gauges=metrics, instance=configuration.instance),
             now=lambda: datetime.now(UTC),
         )
         self._models = ModelReconciler(context)
@@ -163,6 +209,7 @@ class _Operator:
             run_workers(self._queue, self._reconcile, workers=configuration.workers), name="workers"
         )
         resyncing = asyncio.create_task(resync.run(), name="resync")
+        recovering = asyncio.create_task(resync.run_when(self._preconditions.recovered), name="recovery")
         # Let the workers start: at its end kopf waits for, and then cancels, all tasks that are younger than itself.
         await asyncio.sleep(0)
         _log.info("leading", extra={"instance": configuration.instance, "namespaces": configuration.namespaces})
@@ -170,16 +217,15 @@ class _Operator:
             await self._watch()
         finally:
             resyncing.cancel()
+            recovering.cancel()
             await self._queue.shut_down()
             await workers
         _log.info("stopped")
 
     async def _watch(self) -> None:
         configuration = self._surroundings.configuration
-        namespace = configuration.namespaces[0] if configuration.namespaces else None
-        await until_served(
-            self._api, namespace=namespace, stop=self._surroundings.stop, missing_changed=self._health.set_missing
-        )
+        missing_changed = partial(self._health.set_missing, "kinds")
+        await until_served(self._api, stop=self._surroundings.stop, missing_changed=missing_changed)
         await kopf.operator(
             registry=informer_registry(self._queue, login=login_handler(self._surroundings.credentials)),
             settings=informer_settings(watch_list=False),

@@ -26,15 +26,15 @@ class Health:
     def __init__(self, *, oldest_wait: Callable[[], float]) -> None:
         self._oldest_wait = oldest_wait
         self._ready = False
-        self._missing = ""
+        self._missing: dict[str, str] = {}
 
     def set_ready(self) -> None:
         """The process can do its work: it leads, or waits to lead."""
         self._ready = True
 
-    def set_missing(self, missing: str) -> None:
-        """Say what a leading process still waits for; empty once it is there."""
-        self._missing = missing
+    def set_missing(self, topic: str, missing: str) -> None:
+        """Say what the process lacks of something, and what to do; empty once it is there."""
+        self._missing[topic] = missing
 
     def alive(self) -> str:
         """Why the process should be restarted; empty if it should not."""
@@ -43,7 +43,8 @@ class Health:
 
     def ready(self) -> str:
         """Why the process is not ready; empty if it is."""
-        return self._missing if self._ready else "starting: the API server has not answered yet"
+        missing = "\n".join(said for said in self._missing.values() if said)
+        return missing or ("" if self._ready else "starting: the API server has not answered yet")
 
 
 @asynccontextmanager

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from specdec_operator.api.v1alpha1.status import Condition
+    from specdec_operator.cluster.permissions import Permission
     from specdec_operator.reconcile.queue import Key, Outcome
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -52,6 +53,25 @@ class Metrics:
             "specdec_model_condition",
             "1 for the status and reason that a condition of a model has",
             ["namespace", "name", "type", "status", "reason"],
+            registry=registry,
+        )
+        self._missing = Gauge(
+            "specdec_operator_missing_permission",
+            "1 for each right that the operator needs and does not have",
+            # Not "namespace": that is the operator's own, of each metric that has none.
+            ["verb", "resource", "scope"],
+            registry=registry,
+        )
+        self._gaps = Gauge(
+            "specdec_operator_crd_missing_fields",
+            "Fields and values that the operator knows and the served CRD of a kind does not",
+            ["kind"],
+            registry=registry,
+        )
+        self._others = Gauge(
+            "specdec_model_other_controller",
+            "1 for a model that is left alone, since another operator writes its status",
+            ["namespace", "name", "controller"],
             registry=registry,
         )
         self._shown: dict[tuple[str, str], Sequence[tuple[str, ...]]] = {}
@@ -98,6 +118,23 @@ class Metrics:
             self._conditions.labels(*shown).set(1)
         if labels:
             self._shown[namespace, name] = labels
+
+    def permissions_missing(self, missing: Iterable[Permission]) -> None:
+        """These permissions are missing, and no others."""
+        self._missing.clear()
+        for permission in missing:
+            self._missing.labels(permission.verb, permission.qualified_name, permission.namespace or "*").set(1)
+
+    def definitions_outdated(self, gaps: Mapping[str, tuple[str, ...]]) -> None:
+        """The served kinds lack so many fields and values; 0 if they lack none."""
+        for kind, missing in gaps.items():
+            self._gaps.labels(kind).set(len(missing))
+
+    def other_controller(self, *, namespace: str, name: str, controller: str) -> None:
+        """A model is left alone for another operator; empty if it is not."""
+        self._others.remove_by_labels({"namespace": namespace, "name": name})
+        if controller:
+            self._others.labels(namespace, name, controller).set(1)
 
     def leader(self, leading: bool) -> None:  # noqa: FBT001 - a gauge's value
         """This process leads, or no longer does."""

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
+from specdec_operator.cluster.resources import REVIEWS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from prometheus_client.samples import Sample
 
 READS = frozenset({"get", "list"})
+UNCOUNTED = frozenset({"leases", *(review.plural for review in REVIEWS)})
 
 
 @dataclass(frozen=True)
@@ -32,10 +35,10 @@ class Requests:
         return Requests({key: count for key, count in later.items() if count})
 
     def writes(self) -> dict[str, int]:
-        """Return the writes as `verb plural: number`; the leader's Lease is its own business."""
+        """Return the writes as `verb plural: number`; the leader's Lease is its own business, and a review is none."""
         found: dict[str, int] = {}
         for (verb, plural, _code), count in self.counts.items():
-            if verb not in READS and plural != "leases":
+            if verb not in READS and plural not in UNCOUNTED:
                 found[f"{verb} {plural}"] = found.get(f"{verb} {plural}", 0) + count
         return found
 

@@ -31,9 +31,25 @@ async def test_a_process_is_ready_once_the_api_server_answered() -> None:
 async def test_a_leader_that_waits_for_its_kinds_is_not_ready_and_says_why() -> None:
     health = Health(oldest_wait=lambda: 0)
     health.set_ready()
-    health.set_missing("the API server does not serve x: apply the crds/")
+    health.set_missing("kinds", "the API server does not serve x: apply the crds/")
 
     assert await answer(health, "/readyz") == (503, "the API server does not serve x: apply the crds/")
+
+
+async def test_all_that_is_missing_is_told_and_what_has_come_is_not() -> None:
+    health = Health(oldest_wait=lambda: 0)
+    health.set_ready()
+    for topic, said in (("kinds", "one"), ("rights", "two"), ("definitions", "three"), ("kinds", "")):
+        health.set_missing(topic, said)
+
+    assert await answer(health, "/readyz") == (503, "two\nthree")
+
+
+async def test_a_process_that_cannot_start_says_what_it_lacks() -> None:
+    health = Health(oldest_wait=lambda: 0)
+    health.set_missing("rights", "the operator may not get leases")
+
+    assert await answer(health, "/readyz") == (503, "the operator may not get leases")
 
 
 async def test_a_process_whose_keys_are_served_is_alive() -> None:

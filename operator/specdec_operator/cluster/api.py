@@ -114,3 +114,14 @@ class KubernetesApi(Protocol):
             NotFound: there is none.
             Conflict: a precondition doesn't hold.
         """
+
+
+class Documents(Protocol):
+    """What the API server says of itself, which every account may read."""
+
+    async def read_document(self, path: str) -> JsonObject:
+        """Return a document, such as ``/apis/apps/v1`` or ``/openapi/v3``.
+
+        Raises:
+            NotFound: there is none.
+        """

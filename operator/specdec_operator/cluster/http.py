@@ -7,6 +7,7 @@ import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl
 
 import aiohttp
 
@@ -19,6 +20,7 @@ from specdec_operator.cluster.errors import (
     WritesFenced,
 )
 from specdec_operator.cluster.requests import Request, collection_of, object_in, path_of
+from specdec_operator.cluster.resources import DOCUMENTS
 
 if TYPE_CHECKING:
     import builtins
@@ -91,6 +93,11 @@ class HttpKubernetesApi:
     async def get(self, resource: ResourceType, *, namespace: str | None, name: str) -> JsonObject:
         """Return one object."""
         return await self._read(Request("get", "GET", resource, resource.path(namespace=namespace, name=name), {}))
+
+    async def read_document(self, path: str) -> JsonObject:
+        """Return what the API server says of itself under a path, with its query."""
+        bare, _, query = path.partition("?")
+        return await self._read(Request("get", "GET", DOCUMENTS, bare, dict(parse_qsl(query))))
 
     async def list(
         self,

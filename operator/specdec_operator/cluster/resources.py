@@ -72,6 +72,19 @@ CONTROLLER_REVISIONS = ResourceType("apps", "v1", "controllerrevisions", "Contro
 JOBS = ResourceType("batch", "v1", "jobs", "Job")
 ENDPOINT_SLICES = ResourceType("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")
 LEASES = ResourceType("coordination.k8s.io", "v1", "leases", "Lease")
+SELF_SUBJECT_REVIEWS = ResourceType(
+    "authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False
+)
+SELF_SUBJECT_RULES_REVIEWS = ResourceType(
+    "authorization.k8s.io", "v1", "selfsubjectrulesreviews", "SelfSubjectRulesReview", namespaced=False
+)
+SELF_SUBJECT_ACCESS_REVIEWS = ResourceType(
+    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
+)
+REVIEWS = (SELF_SUBJECT_REVIEWS, SELF_SUBJECT_RULES_REVIEWS, SELF_SUBJECT_ACCESS_REVIEWS)
+"""Questions about oneself: nothing is stored, and every account may ask them."""
+DOCUMENTS = ResourceType("", "v1", "documents", "Document", namespaced=False)
+"""What the API server says of itself: discovery and schemas, by paths of their own."""
 
 ALL_RESOURCES = (
     SPECULATIVE_MODELS,

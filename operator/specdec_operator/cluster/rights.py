@@ -39,12 +39,14 @@ class Right:
         verbs: as RBAC names them; a server-side apply is a patch, and of an object that is not there a create too.
         subresource: such as ``status``; empty for the object itself.
         names: the objects' names; any if empty.
+        optional: those of the verbs without which all work is done, and less is said: they hold up no rollout.
     """
 
     resource: ResourceType
     verbs: tuple[str, ...]
     subresource: str = ""
     names: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
 
     def rule(self) -> dict[str, Any]:
         """The right as a rule of a Role or ClusterRole."""
@@ -72,9 +74,9 @@ WATCHED: Final[tuple[Right, ...]] = (
     Right(resource=CONTROLLER_REVISIONS, verbs=("get", "list", "watch", "create", "delete")),
     Right(resource=JOBS, verbs=("get", "list", "watch", "create")),
     Right(resource=ENDPOINT_SLICES, verbs=("list",)),
-    Right(resource=EVENTS, verbs=("list", "create", "patch")),
+    Right(resource=EVENTS, verbs=("list", "create", "patch"), optional=("create", "patch")),
     # Whether another operator that wrote a model's status is alive.
-    Right(resource=LEASES, verbs=("get",)),
+    Right(resource=LEASES, verbs=("get",), optional=("get",)),
 )
 """What is needed wherever models are watched: in the whole cluster, or in each namespace that is listed."""
 

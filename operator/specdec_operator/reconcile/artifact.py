@@ -30,8 +30,9 @@ from specdec_operator.reconcile.artifact_status import Failure
 from specdec_operator.reconcile.context import timestamp
 from specdec_operator.reconcile.diagnosis import diagnose_events, diagnose_pod
 from specdec_operator.reconcile.job_end import failure_of, termination_message
-from specdec_operator.reconcile.queue import Key, Result
-from specdec_operator.reconcile.refused_write import REFUSALS, explain
+from specdec_operator.reconcile.other_controller import LOOK_AGAIN_SECONDS
+from specdec_operator.reconcile.queue import Key, Result, owning_models
+from specdec_operator.reconcile.refused_write import OPERATORS_OWN, REFUSALS, explain
 from specdec_operator.resources.jobs import render_job
 from specdec_operator.resources.labels import retries
 
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 _LOOK_AGAIN_SECONDS = 15.0
 _QUIET_SECONDS = 30.0
 _GARBAGE_SECONDS = 2.0
+_OWNER_SECONDS = 1.0
+"""How soon after a start it is known whose a model is."""
 _MESSAGE_LIMIT = 1024
 _log = logging.getLogger(__name__)
 
@@ -61,6 +64,8 @@ class ArtifactReconciler:
             return Result()
         if "deletionTimestamp" in document["metadata"]:
             return Result()
+        if wait := self._not_its_own(document):
+            return Result(requeue_after=wait)
         try:
             artifact = ModelArtifact.model_validate(document)
         except ValidationError as error:
@@ -69,6 +74,15 @@ class ArtifactReconciler:
         status, requeue = await self._next(artifact)
         await self._write(artifact, status, live=document)
         return Result(requeue_after=requeue)
+
+    def _not_its_own(self, document: JsonObject) -> float:
+        """Seconds after which to look again at what no model of this operator uses; 0 if one does, or none at all."""
+        owners = owning_models(document["metadata"]["namespace"], document["metadata"].get("ownerReferences") or ())
+        responsibility = self._context.responsibility
+        if not owners or any(responsibility.has(owner) for owner in owners):
+            return 0
+        known = all(responsibility.leaves(owner) for owner in owners)
+        return LOOK_AGAIN_SECONDS if known else _OWNER_SECONDS
 
     async def _next(self, artifact: ModelArtifact) -> tuple[ModelArtifactStatus, float | None]:
         claim = await self._claim(artifact)
@@ -243,12 +257,14 @@ class ArtifactReconciler:
             "apiVersion": artifact.api_version,
             "kind": artifact.kind,
             "metadata": {"name": artifact.metadata.name, "namespace": artifact.metadata.namespace},
-            "status": observed.model_dump(by_alias=True, exclude_none=True, mode="json"),
+            "status": self._context.definitions.fitted(
+                "ModelArtifact", observed.model_dump(by_alias=True, exclude_none=True, mode="json")
+            ),
         }
         await ensure_status(self._context.api, MODEL_ARTIFACTS, body, live=live)
 
     async def _announce(self, status: ModelArtifactStatus, live: JsonObject) -> None:
-        kind = "Warning" if status.state == "Failed" else "Normal"
+        kind = "Warning" if status.state == "Failed" or status.reason in OPERATORS_OWN else "Normal"
         note = status.message or f"the content is there after {status.attempts} attempt(s)"
         await self._context.events.record(live, kind=kind, reason=status.reason, note=note, action="Acquire")
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from specdec_operator.api.configuration import OperatorConfiguration
     from specdec_operator.api.v1alpha1.status import Condition
     from specdec_operator.cluster.api import JsonObject, KubernetesApi
+    from specdec_operator.reconcile.definitions import Definitions
+    from specdec_operator.reconcile.other_controller import Responsibility
     from specdec_operator.resources.template import Templates
     from specdec_operator.runtimes.table import CapabilityTable
     from specdec_operator.triton.proof import Prover
@@ -33,6 +35,9 @@ class Gauges(Protocol):
     def conditions(self, *, namespace: str, name: str, conditions: Iterable[Condition]) -> None:
         """A model has these conditions and no others; none if it is gone, or another operator's."""
 
+    def other_controller(self, *, namespace: str, name: str, controller: str) -> None:
+        """A model is left alone for another operator; empty if it is not."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
@@ -49,6 +54,8 @@ class Context:
     table: CapabilityTable
     configuration: OperatorConfiguration
     templates: Templates
+    definitions: Definitions
+    responsibility: Responsibility
     now: Callable[[], datetime]
 
 

@@ -6,16 +6,17 @@ nothing to any object this way. Events that are lost are made up for by the resy
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import kopf
 
 from specdec_operator.api.v1alpha1 import GROUP, VERSION
-from specdec_operator.reconcile.queue import Key
+from specdec_operator.reconcile.queue import Key, owning_models
 from specdec_operator.resources.labels import ARTIFACT, MODEL, SELECTOR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterator, Mapping
 
     from specdec_operator.cluster.login import LoginHandler
     from specdec_operator.reconcile.queue import WorkQueue
@@ -29,6 +30,18 @@ CHILDREN: tuple[tuple[str, str, str], ...] = (
     ("batch", "v1", "jobs"),
 )
 """What the operator makes and watches: group, version, plural."""
+
+
+class _Patience:
+    """Seconds before each further try of a request of kopf's, without an end.
+
+    A watch that is given up ends the process. A right that is missing in one namespace must not end the work in the
+    others, and one that comes must be noticed.
+    """
+
+    def __iter__(self) -> Iterator[float]:
+        yield from (1, 2, 4, 8)
+        yield from repeat(15.0)
 
 
 def informer_registry(queue: WorkQueue, *, login: LoginHandler) -> kopf.OperatorRegistry:
@@ -53,15 +66,6 @@ def informer_registry(queue: WorkQueue, *, login: LoginHandler) -> kopf.Operator
     for group, version, plural in CHILDREN:
         kopf.on.event(group, version, plural, registry=registry)(child_seen)
     return registry
-
-
-def owning_models(namespace: str, owners: Iterable[Mapping[str, Any]]) -> list[Key]:
-    """The models that use an artifact."""
-    return [
-        Key(kind="SpeculativeModel", namespace=namespace, name=owner["name"])
-        for owner in owners
-        if owner.get("kind") == "SpeculativeModel"
-    ]
 
 
 def keys_of_labels(namespace: str, labels: Mapping[str, str]) -> list[Key]:
@@ -94,7 +98,7 @@ def informer_settings(*, watch_list: bool) -> kopf.OperatorSettings:
     settings.watching.server_timeout = 300
     settings.networking.connect_timeout = 10
     settings.networking.request_timeout = 30
-    settings.networking.error_backoffs = (1, 2, 4, 8, 16, 30, 60, 60)
+    settings.networking.error_backoffs = _Patience()
     settings.networking.enforce_retry_after = True
     settings.process.ultimate_exiting_timeout = 25
     settings.persistence.finalizer = "specdec.dev/finalizer"

@@ -20,11 +20,11 @@ from specdec_operator.reconcile.context import timestamp
 from specdec_operator.reconcile.halt import Halt
 from specdec_operator.reconcile.lost_content import lost_content
 from specdec_operator.reconcile.model_status import Findings, render_status, set_available, set_ready
-from specdec_operator.reconcile.other_controller import LOOK_AGAIN_SECONDS, announce_other, other_controller
+from specdec_operator.reconcile.other_controller import LOOK_AGAIN_SECONDS, announce_other, claim, other_controller
 from specdec_operator.reconcile.preparation import Preparation
 from specdec_operator.reconcile.proving import Proving
 from specdec_operator.reconcile.queue import Key, Result
-from specdec_operator.reconcile.refused_write import refusals_halt
+from specdec_operator.reconcile.refused_write import OPERATORS_OWN, refusals_halt
 from specdec_operator.reconcile.rollout import Rollout
 from specdec_operator.reconcile.unreadable import refuse_unreadable
 from specdec_operator.reconcile.usage import Usage
@@ -53,18 +53,28 @@ class ModelReconciler:
             document = await self._context.api.get(SPECULATIVE_MODELS, namespace=key.namespace, name=key.name)
         except NotFound:
             self._forget(key)
+            self._context.responsibility.forget(key)
             return Result()
         if "deletionTimestamp" in document["metadata"]:
             return Result()
+        controller = (document.get("status") or {}).get("controller") or ""
+        if other := await other_controller(self._context, controller):
+            self._forget(key)
+            self._context.responsibility.leave(key, other)
+            await announce_other(self._context, document, other)
+            return Result(requeue_after=LOOK_AGAIN_SECONDS)
+        return await self._bring_on(key, document)
+
+    async def _bring_on(self, key: Key, document: JsonObject) -> Result:
         try:
             model = parse(document)
         except ValidationError as error:
             await refuse_unreadable(self._context, document, error)
             return Result()
-        if other := await other_controller(self._context, model):
-            self._forget(key)
-            await announce_other(self._context, document, other)
-            return Result(requeue_after=LOOK_AGAIN_SECONDS)
+        if model.status.controller != self._context.configuration.instance:
+            document = await claim(self._context, model, document)
+            model = parse(document)
+        self._context.responsibility.take(key)
         return await _Pass(self._context, model, live=document).run()
 
     def _forget(self, key: Key) -> None:
@@ -241,11 +251,12 @@ class _Pass:
         await self._rollout.prune(keep={self._findings.current_revision, self._findings.update_revision})
 
     async def _write(self) -> None:
+        status = render_status(self._model, self._conditions, self._findings, self._context.configuration)
         body = {
             "apiVersion": self._model.api_version,
             "kind": self._model.kind,
             "metadata": {"name": self._model.metadata.name, "namespace": self._model.metadata.namespace},
-            "status": render_status(self._model, self._conditions, self._findings, self._context.configuration),
+            "status": self._context.definitions.fitted("SpeculativeModel", status),
         }
         self._context.gauges.conditions(
             namespace=self._model.metadata.namespace,
@@ -261,7 +272,8 @@ class _Pass:
 
     async def _announce(self, condition: Condition, *, stalled: bool) -> None:
         useless = condition.type == "PairEffective" and condition.status == "False"
-        bad = condition.type == "Stalled" or useless or (stalled and condition.status == "False")
+        somebody_must_act = condition.type == "Stalled" or (stalled and condition.status == "False")
+        bad = somebody_must_act or useless or condition.reason in OPERATORS_OWN
         await self._context.events.record(
             self._live,
             kind="Warning" if bad else "Normal",

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import logging
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from specdec_operator.cluster.apply import ensure_status
 from specdec_operator.cluster.errors import Forbidden, NotFound
-from specdec_operator.cluster.resources import LEASES
+from specdec_operator.cluster.resources import LEASES, SPECULATIVE_MODELS
+from specdec_operator.reconcile.model_status import written
 
 if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel
     from specdec_operator.cluster.api import JsonObject
-    from specdec_operator.reconcile.context import Context
+    from specdec_operator.reconcile.context import Context, Gauges
+    from specdec_operator.reconcile.queue import Key
 
 LOOK_AGAIN_SECONDS = 30.0
 _CLOCK_SLACK = timedelta(seconds=15)
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,14 +36,74 @@ class OtherController:
     instance: str
     unseen: str = ""
 
+    def in_words(self, *, namespace: str, instance: str) -> str:
+        """That it writes a model's status, and what to do.
 
-async def other_controller(context: Context, model: SpeculativeModel) -> OtherController | None:
+        Args:
+            namespace: the model's.
+            instance: the operator that leaves the model alone.
+        """
+        alive = f"may be alive: {self.unseen}" if self.unseen else "is alive"
+        return (
+            f"operator {self.instance} writes this model's status and {alive}. Operator {instance} leaves the model "
+            f"alone: let only one of them watch namespace {namespace} (the value namespaces of their Helm releases, or "
+            "the configuration's), or uninstall one"
+        )
+
+
+@dataclass(kw_only=True)
+class Responsibility:
+    """Which models this process brings on, and which it leaves to other operators: said once each, and shown."""
+
+    gauges: Gauges
+    instance: str
+    _own: set[Key] = field(default_factory=set)
+    _others: dict[Key, str] = field(default_factory=dict)
+
+    def has(self, key: Key) -> bool:
+        """Whether a model is this operator's, as last seen."""
+        return key in self._own
+
+    def leaves(self, key: Key) -> bool:
+        """Whether a model is another operator's, as last seen."""
+        return key in self._others
+
+    def take(self, key: Key) -> None:
+        """A model is this operator's."""
+        self._own.add(key)
+        self._no_longer_left(key)
+
+    def leave(self, key: Key, other: OtherController) -> None:
+        """A model is another operator's."""
+        self._own.discard(key)
+        if self._others.get(key) == other.instance:
+            return
+        self._others[key] = other.instance
+        said = other.in_words(namespace=key.namespace, instance=self.instance)
+        fields = {"namespace": key.namespace, "object": key.name, "controller": other.instance}
+        _log.warning("%s is left alone: %s", key, said, extra=fields)
+        self.gauges.other_controller(namespace=key.namespace, name=key.name, controller=other.instance)
+
+    def forget(self, key: Key) -> None:
+        """A model is gone."""
+        self._own.discard(key)
+        self._no_longer_left(key)
+
+    def _no_longer_left(self, key: Key) -> None:
+        if other := self._others.pop(key, ""):
+            _log.info("%s is no longer left to operator %s", key, other)
+            self.gauges.other_controller(namespace=key.namespace, name=key.name, controller="")
+
+
+async def other_controller(context: Context, named: str) -> OtherController | None:
     """The other operator that writes a model's status; None if none does.
 
     The models of one whose Lease is gone or has ended are taken over. One whose Lease may not be read counts as alive:
     two that take each other for gone would write against each other without end.
+
+    Args:
+        named: The model's status.controller.
     """
-    named = model.status.controller
     namespace, _, name = named.partition("/")
     if named in ("", context.configuration.instance) or not name:
         return None
@@ -52,12 +118,24 @@ async def other_controller(context: Context, model: SpeculativeModel) -> OtherCo
 
 async def announce_other(context: Context, live: JsonObject, other: OtherController) -> None:
     """Say on the model that this operator leaves it alone."""
-    alive = f"may be alive: {other.unseen}" if other.unseen else "is alive"
-    note = (
-        f"operator {other.instance} writes this model's status and {alive}. Operator {context.configuration.instance} "
-        "leaves the model alone: let only one of them watch this namespace"
-    )
+    note = other.in_words(namespace=live["metadata"]["namespace"], instance=context.configuration.instance)
     await context.events.record(live, kind="Warning", reason="OtherController", note=note, action="Reconcile")
+
+
+async def claim(context: Context, model: SpeculativeModel, live: JsonObject) -> JsonObject:
+    """Write this operator's name on a model before anything is made for it; the model as stored.
+
+    Raises:
+        Conflict: Another operator was faster, or the model has changed: read it again.
+    """
+    status = model.status.model_copy(update={"controller": context.configuration.instance})
+    body = {
+        "apiVersion": live["apiVersion"],
+        "kind": live["kind"],
+        "metadata": {"name": model.metadata.name, "namespace": model.metadata.namespace},
+        "status": context.definitions.fitted("SpeculativeModel", written(status)),
+    }
+    return (await ensure_status(context.api, SPECULATIVE_MODELS, body, live=live)).object
 
 
 def _is_held(lease: JsonObject, now: datetime) -> bool:

@@ -11,10 +11,10 @@ import math
 import random
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
 MAXIMUM_DOUBLINGS = 32
 
@@ -37,6 +37,15 @@ class Key:
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"
+
+
+def owning_models(namespace: str, owners: Iterable[Mapping[str, Any]]) -> list[Key]:
+    """The models that use an artifact."""
+    return [
+        Key(kind="SpeculativeModel", namespace=namespace, name=owner["name"])
+        for owner in owners
+        if owner.get("kind") == "SpeculativeModel"
+    ]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Literal
 
-from specdec_operator.cluster.errors import ClusterError
+from specdec_operator.cluster.errors import ClusterError, Forbidden
 from specdec_operator.cluster.resources import MODEL_ARTIFACTS, SPECULATIVE_MODELS
 from specdec_operator.reconcile.queue import Key
 
@@ -55,17 +55,32 @@ class Resync:
         """Go on until cancelled; a round that fails is logged, the next one comes."""
         while True:
             await self._sleep(self._period * (1 + _SPREAD * (2 * self._jitter() - 1)))
-            try:
-                await self.once()
-            except ClusterError as error:
-                _log.warning("resync failed: %s", error)
-            except Exception:  # noqa: BLE001 - the task boundary: one failed round must not end the resync
-                _log.exception("resync failed")
+            await self._round()
+
+    async def run_when(self, wanted: asyncio.Event) -> None:
+        """Make a round each time that it is wanted, until cancelled."""
+        while True:
+            await wanted.wait()
+            wanted.clear()
+            await self._round()
+
+    async def _round(self) -> None:
+        try:
+            await self.once()
+        except ClusterError as error:
+            _log.warning("resync failed: %s", error)
+        except Exception:  # noqa: BLE001 - the task boundary: one failed round must not end the resync
+            _log.exception("resync failed")
 
     async def once(self) -> None:
-        """Add every object now."""
+        """Add every object now; a namespace that may not be listed keeps back no other."""
         for resource, kind in _KINDS:
             for namespace in self._namespaces:
-                for document in await self._api.list(resource, namespace=namespace):
+                try:
+                    found = await self._api.list(resource, namespace=namespace)
+                except Forbidden as error:
+                    _log.warning("resync left out %s: %s", namespace or "everything", error)
+                    continue
+                for document in found:
                     metadata = document["metadata"]
                     self._queue.add(Key(kind=kind, namespace=metadata["namespace"], name=metadata["name"]))

@@ -7,35 +7,34 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from specdec_operator.cluster.errors import NotFound
+from specdec_operator.api.v1alpha1 import GROUP, VERSION
+from specdec_operator.cluster.errors import Forbidden, NotFound
 from specdec_operator.cluster.resources import MODEL_ARTIFACTS, SPECULATIVE_MODELS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from specdec_operator.cluster.api import KubernetesApi
+    from specdec_operator.cluster.api import Documents
     from specdec_operator.cluster.resources import ResourceType
 
 LOOK_AGAIN_SECONDS = 3.0
+DISCOVERY = f"/apis/{GROUP}/{VERSION}"
 
 _log = logging.getLogger(__name__)
 
 
-async def until_served(
-    api: KubernetesApi, *, namespace: str | None, stop: asyncio.Event, missing_changed: Callable[[str], None]
-) -> None:
+async def until_served(documents: Documents, *, stop: asyncio.Event, missing_changed: Callable[[str], None]) -> None:
     """Return once both kinds are served, or when asked to stop.
 
     Args:
-        namespace: One that may be listed; None for all of them.
         missing_changed: Told why nothing can be done yet, with the remedy; empty once that is over.
     """
     waited, told = False, ""
     while not stop.is_set():
-        missing = [r for r in (SPECULATIVE_MODELS, MODEL_ARTIFACTS) if not await _is_served(api, r, namespace)]
+        missing = await _unserved(documents)
         if not missing and not waited:
             break
-        # A kind that has just come may not be in the API server's discovery yet, which is where kopf looks.
+        # A kind that has just come may not be in every API server's discovery yet, which is where kopf looks.
         waited = bool(missing)
         said = _said(missing)
         if said and said != told:
@@ -58,9 +57,13 @@ def _said(missing: Sequence[ResourceType]) -> str:
     )
 
 
-async def _is_served(api: KubernetesApi, resource: ResourceType, namespace: str | None) -> bool:
+async def _unserved(documents: Documents) -> list[ResourceType]:
+    """The operator's kinds that discovery does not list: it is open to every account, whatever else is not."""
     try:
-        await api.list(resource, namespace=namespace)
+        listed = {each["name"] for each in (await documents.read_document(DISCOVERY)).get("resources") or ()}
     except NotFound:
-        return False
-    return True
+        listed = set()
+    except Forbidden:
+        # A cluster that closes discovery closes it to kopf too, which then says so.
+        return []
+    return [resource for resource in (SPECULATIVE_MODELS, MODEL_ARTIFACTS) if resource.plural not in listed]

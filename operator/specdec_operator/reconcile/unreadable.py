@@ -42,7 +42,7 @@ async def refuse_unreadable(context: Context, document: JsonObject, error: Valid
         "apiVersion": document["apiVersion"],
         "kind": document["kind"],
         "metadata": {"name": metadata.name, "namespace": metadata.namespace},
-        "status": written(said),
+        "status": context.definitions.fitted("SpeculativeModel", written(said)),
     }
     await ensure_status(context.api, SPECULATIVE_MODELS, body, live=document)
     if conditions.changed():

@@ -21,6 +21,10 @@ OLD_CRD = (
     'ModelArtifact in version "v1alpha1" cannot be handled as a ModelArtifact: strict decoding error: unknown field '
     '"spec.fetch.content"'
 )
+OLD_VALUE = (
+    'ModelArtifact.specdec.dev "model-1" is invalid: spec.fetch.content: Unsupported value: "DataSet": supported '
+    'values: "Model"'
+)
 INVALID = 'Deployment.apps "m" is invalid: spec.template.spec.affinity: Required value'
 
 
@@ -34,6 +38,7 @@ INVALID = 'Deployment.apps "m" is invalid: spec.template.spec.affinity: Required
         (Invalid(status=422, message=INVALID, request=REQUEST), "SpecRejected", True),
         (BadRequest(status=400, message=UNKNOWN_FIELD, request=REQUEST), "SpecRejected", True),
         (BadRequest(status=400, message=OLD_CRD, request=REQUEST), "CRDsOutdated", False),
+        (Invalid(status=422, message=OLD_VALUE, request=REQUEST), "CRDsOutdated", False),
     ],
 )
 def test_a_refusal_has_a_reason(error: ApiError, reason: str, terminal: bool) -> None:  # noqa: FBT001 - a case
@@ -48,7 +53,13 @@ def test_the_api_servers_words_are_kept(message: str) -> None:
 
 def test_a_missing_right_is_named_by_verb_and_resource() -> None:
     found = explain(Forbidden(status=403, message=NO_RIGHT, request=REQUEST))
-    assert "the operator may not create jobs" in found.message
+    assert "the operator may not create jobs.batch in namespace team" in found.message
+
+
+def test_a_missing_right_comes_with_the_command_that_looks() -> None:
+    found = explain(Forbidden(status=403, message=NO_RIGHT, request=REQUEST))
+    account = "system:serviceaccount:specdec-system:specdec-operator"
+    assert f"kubectl auth can-i create jobs.batch --namespace=team --as={account}" in found.message
 
 
 def test_what_is_forbidden_is_tried_again_after_a_minute() -> None:
@@ -60,7 +71,10 @@ def test_a_rejected_spec_says_where_to_look() -> None:
 
 
 def test_crds_older_than_the_operator_are_to_be_applied_again() -> None:
-    assert "apply its crds/ again" in explain(BadRequest(status=400, message=OLD_CRD, request=REQUEST)).message
+    assert (
+        "kubectl apply --server-side -f crds/"
+        in explain(BadRequest(status=400, message=OLD_CRD, request=REQUEST)).message
+    )
 
 
 def test_a_refusal_stops_the_way_at_its_stage() -> None:

@@ -1,45 +1,40 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from specdec_operator.cluster.errors import NotFound
+from specdec_operator.cluster.errors import Forbidden, NotFound
 from specdec_operator.reconcile.served import LOOK_AGAIN_SECONDS, until_served
 from tests.virtual_time import run_in_virtual_time, virtual_now
 
 if TYPE_CHECKING:
     import pytest
 
-    from specdec_operator.cluster.api import KubernetesApi
-    from specdec_operator.cluster.resources import ResourceType
+    from specdec_operator.cluster.errors import ApiError
 
 
 class Server:
     """Serves one kind from the beginning, and the other after so many seconds."""
 
-    def __init__(self, *, after: float) -> None:
+    def __init__(self, *, after: float, error: ApiError | None = None) -> None:
         self.after = after
-        self.listed: list[str | None] = []
+        self.error = error
+        self.read: list[str] = []
 
-    async def list(self, resource: ResourceType, *, namespace: str | None) -> list[Any]:
-        self.listed.append(namespace)
-        if resource.plural == "modelartifacts" and virtual_now() < self.after:
-            raise NotFound(status=404)
-        return []
+    async def read_document(self, path: str) -> dict[str, Any]:
+        self.read.append(path)
+        if self.error:
+            raise self.error
+        names = ["speculativemodels", *(["modelartifacts"] if virtual_now() >= self.after else [])]
+        return {"resources": [{"name": name} for name in names]}
 
 
-def wait(
-    server: Server, *, stop: asyncio.Event | None = None, namespace: str | None = None, said: list[str] | None = None
-) -> float:
+def wait(server: Server, *, stop: asyncio.Event | None = None, said: list[str] | None = None) -> float:
     """Return the second at which the wait was over."""
 
     async def until() -> float:
-        await until_served(
-            cast("KubernetesApi", server),
-            namespace=namespace,
-            stop=stop or asyncio.Event(),
-            missing_changed=(said if said is not None else []).append,
-        )
+        told = said if said is not None else []
+        await until_served(server, stop=stop or asyncio.Event(), missing_changed=told.append)
         return virtual_now()
 
     return run_in_virtual_time(until())
@@ -76,7 +71,26 @@ def test_a_stop_ends_the_wait() -> None:
     assert wait(Server(after=1e9), stop=stop) == 0
 
 
-def test_only_a_namespace_that_may_be_listed_is_listed() -> None:
+def test_discovery_is_asked_which_needs_no_right() -> None:
     server = Server(after=0)
-    wait(server, namespace="models")
-    assert set(server.listed) == {"models"}
+    wait(server)
+    assert server.read == ["/apis/specdec.dev/v1alpha1"]
+
+
+def test_a_closed_discovery_is_not_waited_for() -> None:
+    assert wait(Server(after=0, error=Forbidden(status=403))) == 0
+
+
+def test_an_unknown_group_serves_neither_kind(caplog: pytest.LogCaptureFixture) -> None:
+    stop = asyncio.Event()
+
+    async def until() -> None:
+        waiting = asyncio.create_task(
+            until_served(Server(after=0, error=NotFound(status=404)), stop=stop, missing_changed=lambda _said: None)
+        )
+        await asyncio.sleep(1)
+        stop.set()
+        await waiting
+
+    run_in_virtual_time(until())
+    assert "speculativemodels.specdec.dev, modelartifacts.specdec.dev" in caplog.text
