@@ -19,7 +19,9 @@ import specdec_operator.api.generate as generator
 import specdec_operator.cli.main as specdec
 import testbed.cluster.__main__ as testbed_cluster
 import testbed.demo.__main__ as testbed_demo
+import testbed.dev.__main__ as testbed_dev
 import testbed.hub.__main__ as testbed_hub
+import testbed.operator.__main__ as testbed_operator
 import testbed.runtime.__main__ as testbed_runtime
 from specdec_operator.api.configuration import OperatorConfiguration
 from specdec_operator.api.findings import check_document
@@ -49,7 +51,9 @@ MAINS: Mapping[str, Callable[[list[str]], object]] = {
     "specdec_operator.api.generate": generator.main,
     "testbed.cluster": testbed_cluster.main,
     "testbed.demo": testbed_demo.main,
+    "testbed.dev": testbed_dev.main,
     "testbed.hub": lambda _: testbed_hub.main(),
+    "testbed.operator": testbed_operator.main,
     "testbed.runtime": testbed_runtime.main,
 }
 """What each command runs; those that take no arguments read the process's own."""
