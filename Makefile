@@ -2,6 +2,8 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
+# Where a machine's environment forbids compiled files, each of the many Python programs of a run would compile again.
+export PYTHONDONTWRITEBYTECODE :=
 
 python := .venv/bin/python
 check := .venv/bin
@@ -20,10 +22,15 @@ demo: .venv/.made ## Take the example models to served answers on a real cluster
 	@$(python) -m testbed.demo $(if $(KEEP),--keep) \
 		$(if $(and $(KUBECONFIG),$(ADDRESS)),--kubeconfig '$(KUBECONFIG)' --address '$(ADDRESS)')
 
+.PHONY: dev
+dev: .venv/.made ## A cluster, and the operator as a process beside it that restarts when its code changes.
+	@$(python) -m testbed.dev
+
 .PHONY: test
 test: check ## Everything: check, unit tests, a real control plane, real pods.
-	@$(python) -m testbed.cluster build --helm $(shell [ "$$(id -u)" = 0 ] && echo --node)
+	@$(python) -m testbed.cluster build --helm --promtool $(shell [ "$$(id -u)" = 0 ] && echo --node)
 	@[ "$$(id -u)" != 0 ] || $(python) -m testbed.runtime build
+	@[ "$$(id -u)" != 0 ] || $(python) -m testbed.operator build
 	@$(python) -m pytest --numprocesses=2 --max-worker-restart=0
 
 .PHONY: check

@@ -119,6 +119,8 @@ class PrometheusRule(ApiModel):
     """Whether it is made."""
     labels: Labels = {}
     """Labels by which your Prometheus selects it."""
+    documentation: Annotated[str, Field(min_length=1, max_length=400)] = "docs"
+    """Where this release's `docs` are published, as a URL; the `runbook_url` of each alert begins with it."""
 
 
 class Dashboards(ApiModel):
