@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from specdec_operator.api.configuration import OperatorConfiguration
 from testbed.cluster import ClusterOptions, RealNode, running_cluster
 from testbed.cluster.cache import cache_directory
+from testbed.cluster.helm import built_helm
 from testbed.cluster.requirements import require_node_programs
 from testbed.hub.server import Hub
-from testbed.operator import OperatorProcess, install
+from testbed.operator.image import build_operator_image
+from testbed.operator.release import OperatorRelease, chart_version
 from testbed.played_releases import default_parts, other_releases
 from testbed.runtime.build import build_image
 
@@ -42,7 +44,7 @@ class Session:
     cluster: Cluster
     image: BuiltImage
     hub: Hub
-    operator: OperatorProcess
+    operator: OperatorRelease
 
 
 @contextmanager
@@ -61,48 +63,59 @@ def running_session(
         ImageBuildError: the simulator image could not be built.
         TestbedError: something else did not start; the message says what, and what to do.
     """
-    # Before the image: it takes minutes, and would be in vain on a machine that can't carry a node.
+    # Before the images: they take minutes, and would be in vain on a machine that can't carry a node.
     require_node_programs(progress)
     image = build_image(cache=cache_directory(), progress=progress.say)
-    node = RealNode(gpus=gpus, product=PRODUCT, images=[image.archive])
-    with running_cluster(ClusterOptions(kwok_nodes=None, real_node=node), progress=progress) as cluster:
-        with progress.step("install the CRDs and the operator's rights"):
-            install(cluster)
+    with progress.step("build the operator's image"):
+        operator_image = build_operator_image(cache=cache_directory(), progress=_unsaid)
+    node = RealNode(gpus=gpus, product=PRODUCT, images=[image.archive, operator_image.archive])
+    options = ClusterOptions(kwok_nodes=None, real_node=node)
+    with (
+        built_helm(progress) as helm,
+        running_cluster(options, progress=progress) as cluster,
+        running_hub(cluster) as hub,
+    ):
         rows = [simulator_release(image.reference), *other_releases(), *releases]
-        with running_operator(cluster, releases=rows, progress=progress) as (hub, operator):
-            yield Session(cluster=cluster, image=image, hub=hub, operator=operator)
+        operator = OperatorRelease(
+            cluster,
+            replace(helm, kubeconfig=cluster.kubeconfig),
+            image=operator_image.reference,
+            configuration=configuration(rows, endpoint=hub.url),
+            directory=cluster.directory / "operator",
+            node=cluster.node,
+        )
+        install_operator(operator, progress=progress)
+        yield Session(cluster=cluster, image=image, hub=hub, operator=operator)
+
+
+def _unsaid(line: str) -> None:
+    """Keep a build's many lines to itself: an error has the last of them."""
+    del line
+
+
+def install_operator(operator: OperatorRelease, *, progress: Progress) -> None:
+    """Install the operator by Helm and wait until it is ready.
+
+    Raises:
+        TestbedError: Helm or the cluster refused it, or it is not ready in time; the message says why.
+    """
+    with progress.step(f"install the operator by Helm (chart {chart_version()}, release {operator.name})"):
+        operator.install()
+        asyncio.run(operator.ready())
 
 
 @contextmanager
-def running_operator(
-    cluster: ClusterAccess,
-    *,
-    releases: Sequence[dict[str, Any]],
-    progress: Progress,
-    namespaces: Sequence[str] = (),
-) -> Iterator[tuple[Hub, OperatorProcess]]:
-    """Start a model hub and the operator for a cluster that has its CRDs and rights; stop both when the body ends.
-
-    Args:
-        cluster: where the operator works.
-        releases: rows of the capability table, the default release among them.
-        progress: where each step is announced.
-        namespaces: that the operator watches; all of them if empty.
+def running_hub(cluster: ClusterAccess) -> Iterator[Hub]:
+    """Start the model hub where the cluster's pods reach it; stop it when the body ends.
 
     Raises:
-        OSError: the hub can't listen at the cluster's address of this machine.
-        TestbedError: the operator did not start; the message says why.
+        OSError: it can't listen at the cluster's address of this machine.
     """
     hub = Hub.from_file()
-    wanted = configuration(releases, endpoint=hub.start(host=cluster.host_address), namespaces=namespaces)
-    operator = OperatorProcess(cluster, wanted, cluster.directory / "operator")
+    hub.start(host=cluster.host_address)
     try:
-        with progress.step("start the operator"):
-            operator.start()
-            asyncio.run(operator.ready())
-        yield hub, operator
+        yield hub
     finally:
-        operator.stop()
         hub.stop()
 
 

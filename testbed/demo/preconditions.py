@@ -6,12 +6,10 @@ import socket
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
-import yaml
-
 from testbed.demo.errors import DemoError
 from testbed.demo.objects import GPU
-from testbed.operator.install import rights
-from testbed.runtime.simulator.release import IMAGE_REFERENCE
+from testbed.operator.install import NAMESPACE as OPERATOR_NAMESPACE
+from testbed.operator.manifests import NAME as CHART_NAME
 from testbed.session import GPUS, PRODUCT
 
 if TYPE_CHECKING:
@@ -22,11 +20,19 @@ if TYPE_CHECKING:
 
 PRODUCT_LABEL = "nvidia.com/gpu.product"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
-LOAD_COMMANDS = (
-    "  python -m testbed.runtime build --output sim.tar\n"
-    "  kind load image-archive sim.tar             # each kind node, or on each node of another cluster:\n"
-    "  ctr --namespace k8s.io images import sim.tar"
-)
+OPERATOR_KINDS = "deployments,clusterroles,clusterrolebindings"
+OPERATOR_LABEL = f"app.kubernetes.io/name={CHART_NAME}"
+
+
+def load_commands(operator_image: str) -> str:
+    """Return the commands that bring both images onto the nodes."""
+    return (
+        "  python -m testbed.runtime build --output sim.tar\n"
+        "  python -m testbed.operator build --output operator.tar   # as root; with Docker, in its place:\n"
+        f"  docker build --tag {operator_image} . && docker save --output operator.tar {operator_image}\n"
+        "  kind load image-archive sim.tar             # and operator.tar; or on each node of another cluster:\n"
+        "  ctr --namespace k8s.io images import sim.tar"
+    )
 
 
 def require_usable(cluster: ExistingCluster, *, namespace: str) -> None:
@@ -71,13 +77,13 @@ def storage_problems(classes: Sequence[Json]) -> Iterator[str]:
         )
 
 
-def nodes_without_image(nodes: Sequence[Json]) -> list[str]:
-    """Name the GPU nodes that don't report the simulator image; a node reports its largest images only."""
+def nodes_without_images(nodes: Sequence[Json], images: Sequence[str]) -> list[str]:
+    """Name the GPU nodes that don't report all of the images; a node reports its largest images only."""
     return [
         node["metadata"]["name"]
         for node in nodes
         if _gpus(node)
-        and not any(IMAGE_REFERENCE in image.get("names", ()) for image in node["status"].get("images", ()))
+        and not set(images) <= {name for image in node["status"].get("images", ()) for name in image.get("names", ())}
     ]
 
 
@@ -97,16 +103,16 @@ def _address_problems(address: str) -> Iterator[str]:
 
 
 def _present(cluster: ExistingCluster, namespace: str) -> Iterator[str]:
-    """Say what the demo would create and later remove, but is there: it belongs to somebody else."""
-    ours = [*rights(), {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}]
-    found = cluster.kubectl(
-        "get", "--filename=-", "--ignore-not-found", "--output=name", stdin=yaml.safe_dump_all(ours)
-    ).split()
+    """Say what the demo would create and later remove, but is there, and any operator: it belongs to somebody else."""
+    names = ("namespace", OPERATOR_NAMESPACE, namespace, "--ignore-not-found")
+    operators = (OPERATOR_KINDS, "--all-namespaces", f"--selector={OPERATOR_LABEL}")
+    found = [name for what in (names, operators) for name in cluster.kubectl("get", *what, "--output=name").split()]
     if found:
         yield (
             f"{', '.join(found)}: there already, by an installed operator or by a demo that was killed; "
             "the demo installs its own. If nothing of it is needed:\n"
             f"  kubectl delete speculativemodels --all --namespace={namespace}\n"
-            f"  kubectl delete namespace {namespace}\n"
-            "  kubectl delete --ignore-not-found --filename=manifests/operator.yaml"
+            f"  helm uninstall {CHART_NAME} --namespace={OPERATOR_NAMESPACE}   # one that came by Helm; else:\n"
+            "  kubectl delete --ignore-not-found --filename=manifests/operator.yaml\n"
+            f"  kubectl delete namespace {namespace} {OPERATOR_NAMESPACE} --ignore-not-found"
         )

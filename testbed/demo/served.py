@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,8 @@ from testbed.demo.answers import Answers, through_cluster_ip
 from testbed.demo.closing import look_around, show_objects
 from testbed.demo.errors import DemoError
 from testbed.demo.models import serves
-from testbed.demo.watching import NAMESPACE, Watch, apply, log_lines
+from testbed.demo.watching import NAMESPACE, Watch, apply
+from testbed.operator.log_text import log_lines
 from testbed.session import running_session
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from testbed.cluster import Progress
     from testbed.demo.screen import Screen
-    from testbed.operator import OperatorProcess
+    from testbed.operator.release import OperatorRelease
 
 DEADLINE_SECONDS = 600.0
 SIMULATOR_NOTE = (
@@ -56,22 +56,21 @@ def serve(manifests: Path, *, keep: bool, screen: Screen, progress: Progress) ->
             threading.Event().wait()
 
 
-def check_operator(operator: OperatorProcess) -> None:
-    """Raise if the operator has ended.
+def check_operator(operator: OperatorRelease) -> None:
+    """Raise if the operator does not run.
 
     Raises:
-        DemoError: with its exit code.
+        DemoError: with what keeps its pod from running.
     """
-    if operator.exit_code is not None:
-        raise DemoError(f"the operator ended with code {operator.exit_code}")
+    if trouble := operator.trouble():
+        raise DemoError(f"the operator does not run: {trouble}")
 
 
-def last_words(operator: OperatorProcess) -> str:
-    """Keep the operator's log, which goes with its cluster, and return its end."""
-    kept = cache_directory() / "failed-demo.log"
-    shutil.copyfile(operator.log, kept)
-    tail = log_lines(kept.read_text(encoding="utf-8", errors="replace"))
-    return f"the end of the operator's log, kept in {kept}:\n{tail}"
+def last_words(operator: OperatorRelease) -> str:
+    """Keep the log of the operator's pod, which goes with its cluster, and return its end."""
+    kept, log = cache_directory() / "failed-demo.log", operator.log
+    kept.write_text(log, encoding="utf-8")
+    return f"the end of the operator's log, kept in {kept}:\n{log_lines(log)}"
 
 
 def manifests_name(manifests: Path) -> str:

@@ -9,31 +9,33 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import yaml
-
 from testbed.cluster.errors import CommandError
 from testbed.cluster.existing import ExistingCluster, find_kubectl
+from testbed.cluster.helm import built_helm
 from testbed.cluster.lifecycle import uninterrupted
-from testbed.demo.answers import Answers, through_cluster_ip
+from testbed.demo.answers import Answers
 from testbed.demo.closing import show_objects
 from testbed.demo.errors import DemoError
 from testbed.demo.models import serves
 from testbed.demo.port_forward import through_port_forward
-from testbed.demo.preconditions import LOAD_COMMANDS, nodes_without_image, require_usable
+from testbed.demo.preconditions import load_commands, nodes_without_images, require_usable
 from testbed.demo.served import DEADLINE_SECONDS, SIMULATOR_NOTE, check_operator, last_words, manifests_name
-from testbed.demo.unproven import is_prepared
 from testbed.demo.watching import Watch, apply
-from testbed.operator.install import CRDS, install_rights, rights
+from testbed.operator.errors import OperatorError
+from testbed.operator.image import operator_image_reference
+from testbed.operator.install import CRDS
+from testbed.operator.install import NAMESPACE as OPERATOR_NAMESPACE
+from testbed.operator.release import OperatorRelease
 from testbed.runtime.simulator.release import IMAGE_REFERENCE
-from testbed.session import running_operator, simulator_release
+from testbed.session import configuration, install_operator, running_hub, simulator_release
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from testbed.cluster import Progress
-    from testbed.demo.models import Json
+    from testbed.cluster.helm import Helm
     from testbed.demo.screen import Screen
-    from testbed.operator import OperatorProcess
+    from testbed.hub.server import Hub
 
 NAMESPACE = "specdec-demo"
 GRACE_SECONDS = 5
@@ -59,34 +61,45 @@ def serve_on(
     with tempfile.TemporaryDirectory(prefix="specdec-demo-") as directory:
         cluster = ExistingCluster(kubeconfig.absolute(), address, Path(directory), find_kubectl(progress))
         require_usable(cluster, namespace=NAMESPACE)
-        _note_image(cluster, screen)
-        with _installed(cluster, progress), _operator(cluster, progress) as operator, _namespace(cluster, progress):
-            try:
-                _show(cluster, manifests, operator=operator, screen=screen)
-            except DemoError as error:
-                raise DemoError(f"{error}\n{last_words(operator)}") from error
-            _close(cluster, keep=keep, screen=screen)
+        image = operator_image_reference()
+        _note_images(cluster, (IMAGE_REFERENCE, image), screen=screen)
+        with (
+            built_helm(progress, kubeconfig=cluster.kubeconfig) as helm,
+            running_hub(cluster) as hub,
+            _namespaces(cluster, progress),
+        ):
+            operator = _release(cluster, helm, image=image, hub=hub)
+            with _installed(operator, progress=progress), _models_removed(cluster, progress):
+                try:
+                    _show(cluster, manifests, operator=operator, screen=screen)
+                except DemoError as error:
+                    raise DemoError(f"{error}\n{last_words(operator)}") from error
+                _close(cluster, keep=keep, screen=screen)
 
 
-def _show(cluster: ExistingCluster, manifests: Path, *, operator: OperatorProcess, screen: Screen) -> None:
+def _release(cluster: ExistingCluster, helm: Helm, *, image: str, hub: Hub) -> OperatorRelease:
+    """Return the operator's release, with CRDs where there are none."""
+    rows = [simulator_release(IMAGE_REFERENCE)]
+    there = cluster.kubectl("get", f"--filename={CRDS}", "--ignore-not-found", "--output=name").split()
+    return OperatorRelease(
+        cluster,
+        helm,
+        image=image,
+        # It watches the demo's namespace alone: models of others are none of its business.
+        configuration=configuration(rows, endpoint=hub.url, namespaces=[NAMESPACE]),
+        directory=cluster.directory,
+        values={"crds": {"install": not there, "keep": False}},
+    )
+
+
+def _show(cluster: ExistingCluster, manifests: Path, *, operator: OperatorRelease, screen: Screen) -> None:
     count = apply(cluster, manifests, namespace=NAMESPACE)
     screen.title(f"{count} model{'s' if count != 1 else ''}, from {manifests_name(manifests)} to served answers")
     watch = Watch(cluster, screen, DEADLINE_SECONDS, check=lambda: check_operator(operator), namespace=NAMESPACE)
-    models = watch.until(lambda model: serves(model) or is_prepared(model))
-    _answers(cluster, models, screen=screen).show(models, screen=screen)
+    models = watch.until(serves)
+    # The operator asked through the Services; this machine may not reach them.
+    Answers(cluster, NAMESPACE, through_port_forward(cluster, namespace=NAMESPACE)).show(models, screen=screen)
     show_objects(cluster, models, screen=screen, namespace=NAMESPACE)
-
-
-def _answers(cluster: ExistingCluster, models: Sequence[Json], *, screen: Screen) -> Answers:
-    if all(serves(model) for model in models):
-        return Answers(cluster, NAMESPACE, through_cluster_ip(cluster, namespace=NAMESPACE))
-    screen.say()
-    screen.wrapped(
-        "Served=Unknown: this machine does not reach the cluster's Services, so the operator that runs on it proved "
-        "nothing. The prompts go through kubectl port-forward.",
-        indent="",
-    )
-    return Answers(cluster, NAMESPACE, through_port_forward(cluster, namespace=NAMESPACE))
 
 
 def _close(cluster: ExistingCluster, *, keep: bool, screen: Screen) -> None:
@@ -98,57 +111,56 @@ def _close(cluster: ExistingCluster, *, keep: bool, screen: Screen) -> None:
     threading.Event().wait()
 
 
-def _note_image(cluster: ExistingCluster, screen: Screen) -> None:
-    if missing := nodes_without_image(cluster.client.get("/api/v1/nodes")["items"]):
-        screen.say(f"{', '.join(missing)}: reports no image {IMAGE_REFERENCE}. If pods can't start, load it:")
-        screen.say(LOAD_COMMANDS)
+def _note_images(cluster: ExistingCluster, images: Sequence[str], *, screen: Screen) -> None:
+    if missing := nodes_without_images(cluster.client.get("/api/v1/nodes")["items"], images):
+        screen.say(f"{', '.join(missing)}: reports no image {' or '.join(images)}. If pods can't start, load them:")
+        screen.say(load_commands(images[-1]))
 
 
 @contextmanager
-def _operator(cluster: ExistingCluster, progress: Progress) -> Iterator[OperatorProcess]:
-    # It watches the demo's namespace alone: models of others are none of its business.
-    rows = [simulator_release(IMAGE_REFERENCE)]
-    with running_operator(cluster, releases=rows, progress=progress, namespaces=[NAMESPACE]) as (_, operator):
-        yield operator
-
-
-@contextmanager
-def _installed(cluster: ExistingCluster, progress: Progress) -> Iterator[None]:
-    """CRDs where there are none, and the operator's rights; both are removed when the body ends."""
-    crds = (f"--filename={CRDS}", "--ignore-not-found")
-    bring_crds = not cluster.kubectl("get", *crds, "--output=name").split()
-    try:
-        with progress.step("install the CRDs and the operator's rights"):
-            if bring_crds:
-                cluster.kubectl("apply", "--server-side", f"--filename={CRDS}")
-                cluster.kubectl("wait", "--for=condition=Established", "--timeout=60s", f"--filename={CRDS}")
-            install_rights(cluster)
-        yield
-    finally:
-        with uninterrupted(), progress.step("remove the operator's rights" + (" and the CRDs" if bring_crds else "")):
-            _remove(cluster, progress, "--filename=-", "--ignore-not-found", stdin=yaml.safe_dump_all(rights()))
-            if bring_crds:
-                _remove(cluster, progress, *crds)
-
-
-@contextmanager
-def _namespace(cluster: ExistingCluster, progress: Progress) -> Iterator[None]:
-    """The demo's namespace; it and its models are removed when the body ends, while the operator still runs."""
+def _namespaces(cluster: ExistingCluster, progress: Progress) -> Iterator[None]:
+    """The demo's namespace; it and the operator's are removed when the body ends."""
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    names = (NAMESPACE, OPERATOR_NAMESPACE)
     try:
         cluster.kubectl("create", "--filename=-", stdin=json.dumps(namespace))
         yield
     finally:
-        with uninterrupted(), progress.step(f"remove the models and namespace {NAMESPACE}"):
+        with uninterrupted(), progress.step(f"remove namespaces {' and '.join(names)}"):
+            _remove(cluster, progress, "namespace", *names, "--ignore-not-found")
+
+
+@contextmanager
+def _installed(operator: OperatorRelease, *, progress: Progress) -> Iterator[None]:
+    """Install the operator; all of the release is removed when the body ends."""
+    try:
+        install_operator(operator, progress=progress)
+        yield
+    except OperatorError as error:
+        raise DemoError(f"{error}\nif its image is missing, load it:\n{load_commands(operator.image)}") from error
+    finally:
+        with uninterrupted(), progress.step("uninstall the operator"):
+            try:
+                operator.uninstall()
+            except CommandError as error:
+                progress.say(f"not removed, do it by hand: {error}")
+
+
+@contextmanager
+def _models_removed(cluster: ExistingCluster, progress: Progress) -> Iterator[None]:
+    """Remove the models when the body ends, while the operator still runs."""
+    try:
+        yield
+    finally:
+        with uninterrupted(), progress.step("remove the models"):
             _remove(cluster, progress, "speculativemodels", "--all", f"--namespace={NAMESPACE}")
             # Nobody asks any more: no pod needs its time to finish requests.
             _remove(cluster, progress, "pods", "--all", f"--namespace={NAMESPACE}", f"--grace-period={GRACE_SECONDS}")
-            _remove(cluster, progress, "namespace", NAMESPACE, "--ignore-not-found")
 
 
-def _remove(cluster: ExistingCluster, progress: Progress, *what: str, stdin: str | None = None) -> None:
+def _remove(cluster: ExistingCluster, progress: Progress, *what: str) -> None:
     """Delete, and go on with the rest where that fails."""
     try:
-        cluster.kubectl("delete", *what, "--timeout=120s", stdin=stdin)
+        cluster.kubectl("delete", *what, "--timeout=120s")
     except CommandError as error:
         progress.say(f"not removed, do it by hand: {error}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -95,18 +94,5 @@ def apply(cluster: ClusterAccess, manifests: Path, *, namespace: str = NAMESPACE
     raise DemoError(f"{manifests} holds no SpeculativeModel")
 
 
-def log_lines(content: str, *, count: int = 15) -> str:
-    """Return the last lines of the operator's log as people read them."""
-    return "\n".join(f"  {_plain(line)}" for line in content.splitlines()[-count:])
-
-
 def _path(namespace: str) -> str:
     return f"/apis/specdec.dev/v1alpha1/namespaces/{namespace}/speculativemodels"
-
-
-def _plain(line: str) -> str:
-    try:
-        record = json.loads(line)
-        return f"{record['time'][11:23]} {record['level']} {record['message']}"
-    except (ValueError, KeyError, TypeError):
-        return line

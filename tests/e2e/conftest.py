@@ -15,7 +15,8 @@ from testbed.cluster.cache import cache_directory
 from testbed.cluster.existing import find_kubectl
 from testbed.cluster.processes import processes_of
 from testbed.cluster.requirements import require_node_programs
-from testbed.cluster.tools import CONTROL_PLANE, NODE
+from testbed.cluster.tools import CONTROL_PLANE, HELM, NODE
+from testbed.operator.image import build_operator_image
 from testbed.runtime.build import build_image
 from testbed.session import running_session
 from tests.e2e.casting import CASTS, GPUS
@@ -44,8 +45,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         return
     progress = TerminalProgress(sys.stderr)
     require_node_programs(progress)
-    Builder(cache=cache_directory(), environment=os.environ, progress=progress).ensure([*CONTROL_PLANE, *NODE])
+    Builder(cache=cache_directory(), environment=os.environ, progress=progress).ensure([*CONTROL_PLANE, *NODE, *HELM])
     build_image(cache=cache_directory(), progress=progress.say)
+    build_operator_image(cache=cache_directory(), progress=progress.say)
 
 
 @pytest.fixture(scope="session")
@@ -60,7 +62,8 @@ def session(progress: Progress) -> Iterator[Session]:
 def users_cluster(spare_node: Cluster, progress: Progress, tmp_path_factory: pytest.TempPathFactory) -> ExistingCluster:
     """A cluster that was there before, and stays."""
     assert spare_node.node
-    spare_node.node.import_image(build_image(cache=cache_directory(), progress=progress.say).archive)
+    for build in (build_image, build_operator_image):
+        spare_node.node.import_image(build(cache=cache_directory(), progress=progress.say).archive)
     folder = tmp_path_factory.mktemp("users-cluster")
     return ExistingCluster(spare_node.kubeconfig, spare_node.host_address, folder, find_kubectl(progress))
 

@@ -30,7 +30,7 @@ def build_jobs(place: Place) -> list[str]:
 
 def shorten_lease(place: Place) -> None:
     """Have the next operator wait for the dead one's Lease for a few seconds only."""
-    namespace, _, name = place.session.operator.configuration.instance.partition("/")
+    namespace, _, name = place.session.operator.instance.partition("/")
     patch = json.dumps({"spec": {"leaseDurationSeconds": 3}})
     place.session.cluster.kubectl(
         "patch", "lease", name, f"--namespace={namespace}", "--type=merge", f"--patch={patch}"
@@ -46,7 +46,6 @@ def test_an_operator_killed_during_a_build_goes_on_and_builds_nothing_twice(plac
         time.sleep(0.1)
     operator.kill()
     shorten_lease(place)
-    operator.start()
     asyncio.run(operator.ready())
     place.until_condition("engine", "EnginesReady", "True")
     assert build_jobs(place) == jobs

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from testbed.demo.preconditions import gpu_problems, nodes_without_image, storage_problems
-from testbed.runtime.simulator.release import IMAGE_REFERENCE
+from testbed.demo.preconditions import gpu_problems, load_commands, nodes_without_images, storage_problems
 from testbed.session import PRODUCT
 
 NodeStatus = dict[str, Any]
@@ -34,6 +33,11 @@ def test_a_default_storage_class_is_enough() -> None:
     assert not list(storage_problems([{"metadata": {"name": "standard", "annotations": annotations}}]))
 
 
-def test_only_gpu_nodes_need_the_image() -> None:
-    assert nodes_without_image([node(gpus="0"), node(images=(IMAGE_REFERENCE,))]) == []
-    assert nodes_without_image([node(images=("other:1",))]) == ["worker"]
+def test_only_gpu_nodes_need_the_images() -> None:
+    needed = ("simulator:1", "operator:1")
+    assert nodes_without_images([node(gpus="0"), node(images=needed)], needed) == []
+    assert nodes_without_images([node(images=("simulator:1",))], needed) == ["worker"]
+
+
+def test_the_commands_that_load_the_images_name_the_operators() -> None:
+    assert "docker build --tag registry/operator:2 ." in load_commands("registry/operator:2")
