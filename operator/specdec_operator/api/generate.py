@@ -11,13 +11,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import yaml
-
 from specdec_operator.api.crd import CustomResource, definition
 from specdec_operator.api.generated_files import generator_parser, write_or_check
 from specdec_operator.api.reference import reference
 from specdec_operator.api.v1alpha1 import GROUP
 from specdec_operator.api.v1alpha1.kinds import KINDS
+from specdec_operator.api.yaml_text import write_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +30,7 @@ def crd_text(resource: CustomResource) -> str:
     Raises:
         ApiDefinitionError: The model cannot be an API.
     """
-    return _HEAD + yaml.safe_dump(definition(resource), sort_keys=False, width=120, allow_unicode=True)
+    return _HEAD + write_yaml(definition(resource), width=120, allow_unicode=True)
 
 
 def generated(*, crds: Path, reference_file: Path) -> dict[Path, str]:

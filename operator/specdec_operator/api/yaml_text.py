@@ -19,10 +19,14 @@ def read_yaml(text: str) -> Any:
     return yaml.load(text, Loader=_LOADER)  # noqa: S506 - a safe loader either way
 
 
-def write_yaml(value: Any) -> str:
+def write_yaml(value: Any, *, width: int = 80, allow_unicode: bool = False) -> str:
     """One document, with keys in their own order.
+
+    Args:
+        width: Where lines are folded, in characters.
+        allow_unicode: Whether letters beyond ASCII are written as they are.
 
     Raises:
         yaml.YAMLError: It holds something that is not plain data.
     """
-    return str(yaml.dump(value, Dumper=_DUMPER, sort_keys=False))
+    return str(yaml.dump(value, Dumper=_DUMPER, sort_keys=False, width=width, allow_unicode=allow_unicode))

@@ -39,7 +39,8 @@ def read_documents(file: str) -> list[Document]:
         file: The file's path, or `-` for standard input.
 
     Raises:
-        UnreadableFileError: There is no such file, it is no YAML, a key occurs twice, or a document is no object.
+        UnreadableFileError: There is no such file, it is no YAML, a key occurs twice, or a document is no object or is
+            nested too deeply.
     """
     try:
         text = sys.stdin.read() if file == STDIN else Path(file).read_text(encoding="utf-8")
@@ -50,6 +51,8 @@ def read_documents(file: str) -> list[Document]:
         raise UnreadableFileError(f"{file}: {error.strerror}") from error
     except yaml.YAMLError as error:
         raise UnreadableFileError(_located(file, error)) from error
+    except RecursionError as error:
+        raise UnreadableFileError(f"{file}: nested too deeply to be a Kubernetes object") from error
 
 
 def _documents(file: str, text: str) -> Iterator[Document]:
@@ -84,7 +87,10 @@ def _located(file: str, error: yaml.YAMLError) -> str:
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """Refuses a key that occurs twice, and takes dates as text, as kubectl does."""
+    """Refuses a key that occurs twice, and takes dates as text, as kubectl does.
+
+    It is not libyaml's, which ends the process where a text is nested too deeply.
+    """
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002  PyYAML's signature
         seen: set[str] = set()

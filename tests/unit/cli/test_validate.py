@@ -122,6 +122,7 @@ def test_a_missing_file_hides_no_findings_of_the_others(file: Path, capsys: pyte
         ("a: !!python/object:os.system {}\n", ":1: could not determine a constructor"),
         ("a: \x00\n", ": unacceptable character"),
         ("a: &loop [*loop]\n", ":1: found unconstructable recursive node"),
+        (f"a: {'[' * 999}{']' * 999}\n", ": nested too deeply"),
     ],
 )
 def test_what_is_no_yaml_is_an_error_with_its_line(

@@ -16,12 +16,13 @@ from tests.unit.specs import ALL, BASELINE, BASELINE_ENGINE, EAGLE3, engines_of,
 
 CLAIM = {"persistentVolumeClaim": {"claimName": "models", "subPath": "llama"}}
 GPU = "nvidia.com/gpu"
+TEMPLATES = Templates()
 
 
 def job_of(request: Any, made: Any, **options: Any) -> JobObjects:
     artifact = ModelArtifact.model_validate(model_artifact(request, owner=made))
     artifact = artifact.model_copy(update={"metadata": artifact.metadata.model_copy(update={"uid": "artifact-uid"})})
-    return render_job(artifact, name=job_name(request.name, attempt=1), templates=Templates(), **options)
+    return render_job(artifact, name=job_name(request.name, attempt=1), templates=TEMPLATES, **options)
 
 
 def fetch(**changes: Any) -> JobObjects:
@@ -109,7 +110,7 @@ def test_a_model_that_was_lost_is_fetched_at_the_commit_it_had() -> None:
         spec=request.spec,
         status=ModelArtifactStatus(facts=facts(commit="c" * 40)),
     )
-    objects = render_job(artifact, name=f"{request.name}-2", templates=Templates())
+    objects = render_job(artifact, name=f"{request.name}-2", templates=TEMPLATES)
 
     assert document(objects, "fetch")["revision"] == "c" * 40
 

@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
 DIGEST = "ab" * 32
 MIB = 1024**2
+TEMPLATES = Templates()
 
 
 def revision_of(made: SpeculativeModel, **options: Any) -> Revision:
-    return render_revision(made, plan_of(made), assembly_digest=DIGEST, templates=Templates(), **options)
+    return render_revision(made, plan_of(made), assembly_digest=DIGEST, templates=TEMPLATES, **options)
 
 
 def pod_of(spec: dict[str, Any], **changes: Any) -> dict[str, Any]:
@@ -102,7 +103,7 @@ def test_every_port_of_the_service_is_one_of_the_pod_s() -> None:
     for serving in cases:
         made = model(BASELINE_VLLM, serving=serving)
         names = {port["name"] for port in containers(dict(revision_of(made).template))["server"]["ports"]}
-        wanted = {port["targetPort"] for port in service(made, templates=Templates())["spec"]["ports"]}
+        wanted = {port["targetPort"] for port in service(made, templates=TEMPLATES)["spec"]["ports"]}
 
         assert names == wanted
 
@@ -155,7 +156,7 @@ def test_a_pod_is_given_longer_to_end_than_the_server_takes() -> None:
 
 def test_our_environment_wins_over_a_spec_s() -> None:
     made = model(BASELINE, pod={"environment": [{"name": "HOME", "value": "/elsewhere"}]})
-    revision = render_revision(made, plan_of(model(BASELINE)), assembly_digest=DIGEST, templates=Templates())
+    revision = render_revision(made, plan_of(model(BASELINE)), assembly_digest=DIGEST, templates=TEMPLATES)
 
     assert environment(containers(dict(revision.template))["server"])["HOME"] == "/scratch/home"
 
@@ -283,7 +284,7 @@ def test_annotations_reach_the_pod_as_they_are(spec: dict[str, Any]) -> None:
 def test_pods_of_a_single_node_claim_stay_together() -> None:
     made = model(BASELINE)
     plan = replace(plan_of(made), single_node_claims=("specdec-store",))
-    pod = render_revision(made, plan, assembly_digest=DIGEST, templates=Templates()).template
+    pod = render_revision(made, plan, assembly_digest=DIGEST, templates=TEMPLATES).template
 
     (term,) = pod["spec"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     (expression,) = term["labelSelector"]["matchExpressions"]

@@ -9,6 +9,7 @@ from jinja2 import TemplateNotFound, UndefinedError
 
 from specdec_operator.resources.template import Templates
 
+TEMPLATES = Templates()
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 KEY = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 JSON = st.recursive(
@@ -29,7 +30,7 @@ def service(**changes: Any) -> dict[str, Any]:
         "open_ai_port": None,
         "selector": {},
     }
-    return Templates().fill("service.yaml.j2", **{**values, **changes})
+    return TEMPLATES.fill("service.yaml.j2", **{**values, **changes})
 
 
 @given(TEXT)
@@ -65,12 +66,12 @@ def test_a_value_stays_what_it_is(value: Any) -> None:
 
 def test_a_missing_value_is_an_error() -> None:
     with pytest.raises(UndefinedError, match="namespace"):
-        Templates().fill("service.yaml.j2", name="a")
+        TEMPLATES.fill("service.yaml.j2", name="a")
 
 
 def test_a_missing_template_is_an_error() -> None:
     with pytest.raises(TemplateNotFound):
-        Templates().fill("other.yaml.j2")
+        TEMPLATES.fill("other.yaml.j2")
 
 
 def test_what_yaml_can_not_say_is_an_error() -> None:

@@ -10,11 +10,12 @@ from specdec_operator.resources.template import Templates
 from specdec_operator.resources.workload import deployment, service, store_claim
 from tests.unit.specs import BASELINE, BASELINE_VLLM, model
 
+TEMPLATES = Templates()
 REVISION = Revision(name="llama-1", template={"metadata": {"labels": {}}, "spec": {}}, data={})
 
 
 def deployed(**changes: Any) -> dict[str, Any]:
-    return deployment(model(BASELINE, **changes), REVISION, templates=Templates())
+    return deployment(model(BASELINE, **changes), REVISION, templates=TEMPLATES)
 
 
 @pytest.mark.parametrize(("suspend", "replicas"), [(False, 3), (True, 0)])
@@ -37,19 +38,19 @@ def test_a_slow_load_is_not_called_a_failure() -> None:
 
 
 def test_the_service_selects_what_the_deployment_starts() -> None:
-    made = service(model(BASELINE), templates=Templates())
+    made = service(model(BASELINE), templates=TEMPLATES)
 
     assert made["spec"]["selector"] == deployed()["spec"]["selector"]["matchLabels"]
 
 
 def test_the_service_has_the_three_ports_of_triton() -> None:
-    ports = service(model(BASELINE), templates=Templates())["spec"]["ports"]
+    ports = service(model(BASELINE), templates=TEMPLATES)["spec"]["ports"]
 
     assert {port["name"]: port["port"] for port in ports} == {"http": 8000, "grpc": 8001, "metrics": 8002}
 
 
 def test_the_openai_front_end_has_a_port_and_shows_the_metrics() -> None:
-    made = service(model(BASELINE_VLLM, serving={"openAIFrontEnd": {}}), templates=Templates())
+    made = service(model(BASELINE_VLLM, serving={"openAIFrontEnd": {}}), templates=TEMPLATES)
 
     assert {port["name"]: (port["port"], port["targetPort"]) for port in made["spec"]["ports"]} == {
         "http": (8000, "http"),
@@ -61,7 +62,7 @@ def test_the_openai_front_end_has_a_port_and_shows_the_metrics() -> None:
 
 def test_the_service_is_of_the_declared_type_with_the_declared_annotations() -> None:
     declared = {"type": "LoadBalancer", "annotations": {"a": "b"}}
-    made = service(model(BASELINE, service=declared), templates=Templates())
+    made = service(model(BASELINE, service=declared), templates=TEMPLATES)
 
     assert (made["spec"]["type"], made["metadata"]["annotations"]) == ("LoadBalancer", {"a": "b"})
 
