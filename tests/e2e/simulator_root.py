@@ -70,9 +70,14 @@ class RunningServer:
 
     def metrics(self, name: str) -> float:
         """A metric's value, summed over its labels."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.ports[2]}/metrics", timeout=10) as answer:
-            lines = answer.read().decode().splitlines()
+        lines = self.exported().splitlines()
         return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith((f"{name} ", f"{name}{{")))
+
+    def exported(self) -> str:
+        """All of its metrics, as Prometheus reads them."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.ports[2]}/metrics", timeout=10) as answer:
+            text: str = answer.read().decode()
+        return text
 
     def wait_until_ready(self, model: str) -> None:
         self.wait_until(f"http://127.0.0.1:{self.ports[0]}/v2/models/{model}/ready")

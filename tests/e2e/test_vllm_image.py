@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import testbed.hub
 from testbed.cluster.cache import cache_directory
+from testbed.operator.manifests import CHART
 from testbed.runtime.simulator.release import VLLM_IMAGE_REFERENCE
 from tests.e2e.simulator_root import SimulatorRoot, free_ports
 
@@ -35,6 +37,7 @@ instance_group [ { count: 1 kind: KIND_MODEL } ]
 parameters { key: "REPORT_CUSTOM_METRICS" value { string_value: "true" } }
 parameters { key: "ENABLE_VLLM_HEALTH_CHECK" value { string_value: "true" } }
 """
+DASHBOARD = CHART / "files" / "dashboards" / "models.json"
 EXPLICIT = ("--model-control-mode=explicit", "--load-model=pair")
 
 
@@ -116,6 +119,14 @@ def test_the_mean_acceptance_length_follows_from_the_metrics(pair: RunningServer
     pair.ask("pair", text_input=PROMPT, sampling_parameters=GREEDY)
     tokens, first, later = (pair.metrics(f"vllm:{name}") - was for name, was in zip(names, before, strict=True))
     assert 1.2 < (tokens - first) / later <= 4
+
+
+def test_tritons_metrics_that_a_dashboard_shows_are_exported(pair: RunningServer) -> None:
+    pair.ask("pair", text_input=PROMPT, sampling_parameters=GREEDY)
+    shown = set(re.findall(r"\b(nv_inference_\w+|vllm:\w+)\{", DASHBOARD.read_text()))
+    exported = set(re.findall(r"^([\w:]+)\{", pair.exported(), re.MULTILINE))
+    assert shown
+    assert shown <= exported
 
 
 def test_a_target_alone_gives_one_token_per_step(root: SimulatorRoot) -> None:
