@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,12 +14,12 @@ from testbed.operator.build_secrets import secret_arguments
 from testbed.runtime.tools import debian_program, run_shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from testbed.operator.base_image import BaseImage
 
-# A build adds about ten; beyond this the storage is made anew instead of growing with each edit.
-_MOST_LAYERS = 150
+# An edit adds three, of 10 MB together; beyond this the storage is made anew instead of growing for ever.
+_MOST_LAYERS = 300
 # No image is pulled from anywhere: what comes in was made here.
 _POLICY = '{"default": [{"type": "insecureAcceptAnything"}]}'
 # Buildah and all that it starts live in namespaces that end with this program: a killed build leaves no process
@@ -65,14 +66,17 @@ class Buildah:
                 str(context),
             )
 
-    def write_layout(self, tag: str, layout: Path) -> None:
-        """Write an image as an OCI layout of uncompressed layers; blobs that are there already are kept.
+    @contextmanager
+    def unpacked(self, tag: str) -> Iterator[Path]:
+        """Write an image into a folder, uncompressed: `manifest.json`, and its blobs by digest; gone after the body.
 
         Raises:
             ImageBuildError: it can't be written.
         """
-        policy = f"--signature-policy={self._policy}"
-        self._run("push", "--quiet", "--disable-compression", policy, "--format=oci", tag, f"oci:{layout}:{tag}")
+        with tempfile.TemporaryDirectory(dir=self._scratch) as folder:
+            policy = f"--signature-policy={self._policy}"
+            self._run("push", "--quiet", "--disable-compression", policy, "--format=oci", tag, f"dir:{folder}")
+            yield Path(folder)
 
     def _import(self, base: BaseImage) -> None:
         record = self.directory / f"{base.archive.stem}.imported"

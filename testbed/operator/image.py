@@ -75,13 +75,12 @@ def _build(reference: str, *, archive: Path, below: str, progress: Callable[[str
     builder = buildah(images / "operator-storage", key=below, progress=progress)
     arguments = {"VERSION": _version(), "REVISION": f"content-{reference.rpartition('-')[2]}"}
     builder.build(_ROOT, base=base_image(images / "layers", progress), arguments=arguments, tag=reference)
-    layout = builder.directory / "layout"
-    builder.write_layout(reference, layout)
-    for stale in images.glob("specdec-operator-*"):
-        stale.unlink()
-    partial = archive.with_suffix(".partial")
-    write_archive(layout, partial, reference=reference)
-    partial.rename(archive)
+    with builder.unpacked(reference) as image:
+        for stale in images.glob("specdec-operator-*"):
+            stale.unlink()
+        partial = archive.with_suffix(".partial")
+        write_archive(image, partial, reference=reference)
+        partial.rename(archive)
 
 
 def _version() -> str:

@@ -1,65 +1,62 @@
-"""An OCI layout of one image, packed as an archive that every importer finds the image's name in."""
+"""An image that lies in a folder, packed as an OCI archive that every importer finds the image's name in."""
 
 from __future__ import annotations
 
 import json
 import tarfile
+from hashlib import sha256
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 
-def write_archive(layout: Path, archive: Path, *, reference: str) -> None:
-    """Pack an image of an OCI layout under its name; blobs and images of others are removed from the layout."""
-    index = json.loads((layout / "index.json").read_text(encoding="utf-8"))
-    manifest = next(item for item in index["manifests"] if _names(item, reference))
-    # containerd takes the name from the first annotation, buildah and skopeo from the second.
-    manifest["annotations"] = {
-        "io.containerd.image.name": reference,
-        "org.opencontainers.image.ref.name": reference,
-    }
-    own = json.dumps({"schemaVersion": 2, "manifests": [manifest]}).encode()
-    (layout / "index.json").write_bytes(own)
-    blobs = layout / "blobs" / "sha256"
-    wanted = _blobs_of(blobs, manifest["digest"])
+
+def write_archive(image: Path, archive: Path, *, reference: str) -> None:
+    """Pack an image as the archive under a name.
+
+    Args:
+        image: folder with `manifest.json` and each blob under the hexadecimal digits of its digest.
+        archive: the file to write.
+        reference: full name with its tag.
+    """
+    manifest = (image / "manifest.json").read_bytes()
+    document = json.loads(manifest)
     with tarfile.open(archive, "w") as tar:
-        _add(tar, "oci-layout", (layout / "oci-layout").read_bytes())
-        _add(tar, "index.json", own)
-        for blob in sorted(blobs.iterdir()):
-            if blob.name not in wanted:
-                blob.unlink()
-                continue
-            with blob.open("rb") as content:
-                entry = tarfile.TarInfo(f"blobs/sha256/{blob.name}")
-                entry.size = blob.stat().st_size
+        _add(tar, "oci-layout", json.dumps({"imageLayoutVersion": "1.0.0"}).encode())
+        _add(tar, "index.json", json.dumps(_index(manifest, reference)).encode())
+        _add(tar, f"blobs/sha256/{sha256(manifest).hexdigest()}", manifest)
+        for digest in sorted({part["digest"] for part in (document["config"], *document["layers"])}):
+            name = digest.removeprefix("sha256:")
+            with (image / name).open("rb") as content:
+                entry = tarfile.TarInfo(f"blobs/sha256/{name}")
+                entry.size = (image / name).stat().st_size
                 tar.addfile(entry, content)
 
 
 def image_digest(archive: Path) -> str:
     """Return the digest of an archive's one image."""
     with tarfile.open(archive) as tar:
-        return str(_document(tar, "index.json")["manifests"][0]["digest"])
+        member = tar.extractfile("index.json")
+        if member is None:
+            raise ValueError(f"{archive}: index.json is no file; remove the archive and build it again")
+        return str(json.load(member)["manifests"][0]["digest"])
 
 
-def _names(descriptor: dict[str, Any], reference: str) -> bool:
-    return bool(descriptor.get("annotations", {}).get("org.opencontainers.image.ref.name") == reference)
-
-
-def _blobs_of(blobs: Path, digest: str) -> set[str]:
-    name = digest.removeprefix("sha256:")
-    manifest = json.loads((blobs / name).read_bytes())
-    parts = (manifest["config"], *manifest["layers"])
-    return {name, *(str(part["digest"]).removeprefix("sha256:") for part in parts)}
-
-
-def _document(tar: tarfile.TarFile, name: str) -> dict[str, Any]:
-    member = tar.extractfile(name)
-    if member is None:
-        raise KeyError(name)
-    document: dict[str, Any] = json.load(member)
-    return document
+def _index(manifest: bytes, reference: str) -> dict[str, Any]:
+    descriptor = {
+        "mediaType": _MANIFEST,
+        "digest": f"sha256:{sha256(manifest).hexdigest()}",
+        "size": len(manifest),
+        # containerd takes the name from the first annotation, buildah and skopeo from the second.
+        "annotations": {
+            "io.containerd.image.name": reference,
+            "org.opencontainers.image.ref.name": reference,
+        },
+    }
+    return {"schemaVersion": 2, "manifests": [descriptor]}
 
 
 def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
