@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,18 +52,24 @@ class KnownKeys:
         Raises:
             ParameterError: the version is none, or older than all that are known.
         """
-        lists = yaml.safe_load(Path(__file__).with_name("llm_arguments.yaml").read_text())
-        family = _family(lists.pop("families"), version)
+        lists = _lists()
+        family = _family(lists["families"], version)
         types = {name: frozenset(fields) for name, fields in family["decoding_types"].items()}
         return cls(
             version=version,
-            **{name: frozenset(fields) for name, fields in lists.items()},
+            **{name: frozenset(fields) for name, fields in lists.items() if name != "families"},
             speculative_config=frozenset(family["speculative_config"]),
             decoding_types=types,
             draft_keys=tuple(family["draft_keys"]),
             ngram_length_key=family["ngram_length_key"],
             mtp_length_key=family["mtp_length_key"],
         )
+
+
+@functools.cache
+def _lists() -> Mapping[str, Any]:
+    lists: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name("llm_arguments.yaml").read_text())
+    return lists
 
 
 def _family(families: list[dict[str, Any]], version: str) -> dict[str, Any]:

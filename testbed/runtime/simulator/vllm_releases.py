@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -61,7 +62,7 @@ class VLLMRelease:
             ParameterError: the version is none, or older than all that are known.
         """
         wanted = _version(version)
-        lists = yaml.safe_load(Path(__file__).with_name("vllm_arguments.yaml").read_text())
+        lists = _lists()
         rows = [row for row in lists["versions"] if Version(row["version"]) <= wanted]
         if not rows:
             raise ParameterError(f"vLLM {version} is not known here; the oldest is {lists['versions'][0]['version']}")
@@ -81,6 +82,12 @@ class VLLMRelease:
         if self.version < _FIRST_ALWAYS_V1 and environment.get("VLLM_USE_V1") != "1":
             return Generation.V0
         return Generation.V1
+
+
+@functools.cache
+def _lists() -> Mapping[str, Any]:
+    lists: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name("vllm_arguments.yaml").read_text())
+    return lists
 
 
 def _keys(rows: list[dict[str, Any]], name: str) -> frozenset[str]:
