@@ -14,12 +14,14 @@ from testbed.operator.build_secrets import secret_arguments
 from testbed.runtime.tools import debian_program, run_shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from testbed.operator.base_image import BaseImage
 
 # An edit adds three, of 10 MB together; beyond this the storage is made anew instead of growing for ever.
 _MOST_LAYERS = 300
+# Another checkout, or the commit before, may build in turn with this one.
+_STORAGES = 2
 # No image is pulled from anywhere: what comes in was made here.
 _POLICY = '{"default": [{"type": "insecureAcceptAnything"}]}'
 # Buildah and all that it starts live in namespaces that end with this program: a killed build leaves no process
@@ -100,7 +102,7 @@ class Buildah:
 
 
 def buildah(directory: Path, *, key: str, progress: Callable[[str], None]) -> Buildah:
-    """Return buildah with its storage for a key; storages of other keys, and one that grew too large, are removed.
+    """Return buildah with its storage for a key; storages used longer ago, and one that grew too large, are removed.
 
     Args:
         directory: folder of the storages; the caller holds a lock on it.
@@ -112,12 +114,18 @@ def buildah(directory: Path, *, key: str, progress: Callable[[str], None]) -> Bu
     """
     program = debian_program("buildah", package="buildah", progress=progress)
     storage = directory / key
-    if directory.exists():
-        for stale in directory.iterdir():
-            if stale != storage or len(list(stale.glob("root/overlay/*"))) > _MOST_LAYERS:
-                shutil.rmtree(stale)
+    if len(list(storage.glob("root/overlay/*"))) > _MOST_LAYERS:
+        shutil.rmtree(storage)
     for folder in ("scratch", "run"):
         shutil.rmtree(storage / folder, ignore_errors=True)
     (storage / "scratch").mkdir(parents=True, mode=0o700)
     (storage / "policy.json").write_text(_POLICY, encoding="utf-8")
+    storage.touch()
+    for stale in used_long_ago(directory, "*", keep=_STORAGES):
+        shutil.rmtree(stale)
     return Buildah(program, storage, progress)
+
+
+def used_long_ago(directory: Path, pattern: str, *, keep: int) -> Sequence[Path]:
+    """Name what may go: all but the few that were touched last."""
+    return sorted(directory.glob(pattern), key=lambda path: path.stat().st_mtime, reverse=True)[keep:]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from testbed.cluster.cache import exclusive
 from testbed.operator.base_image import base_image, base_recipe
-from testbed.operator.buildah import buildah
+from testbed.operator.buildah import buildah, used_long_ago
 from testbed.operator.image_archive import image_digest, write_archive
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ _REPOSITORY: Final = "specdec.dev/testbed/specdec-operator"
 # What decides the layers below the operator's own code, and what decides the rest.
 _BELOW: Final = ("Dockerfile", ".dockerignore", "pyproject.toml", "uv.lock")
 _ABOVE: Final = ("LICENSE", "README.md", "operator")
+# A cluster may still be importing one that another checkout built.
+_ARCHIVES: Final = 3
 
 
 @dataclass(frozen=True)
@@ -51,12 +53,13 @@ def build_operator_image(*, cache: Path, progress: Callable[[str], None]) -> Ope
     images = cache / "images"
     images.mkdir(parents=True, exist_ok=True)
     with exclusive(images / "operator.lock"):
-        below = _key(base_recipe(), _contents(_BELOW))
-        key = _key(below, _contents(_ABOVE))
-        reference = f"{_REPOSITORY}:{_version()}-{key}"
-        archive = images / f"specdec-operator-{key}.tar"
+        reference = operator_image_reference()
+        archive = images / f"specdec-operator-{reference.rpartition('-')[2]}.tar"
         if not archive.exists():
-            _build(reference, archive=archive, below=below, progress=progress)
+            _build(reference, archive=archive, progress=progress)
+        archive.touch()
+        for stale in used_long_ago(images, "specdec-operator-*", keep=_ARCHIVES):
+            stale.unlink()
         image = OperatorImage(reference, archive, image_digest(archive))
         progress(f"operator image: {reference}: ready")
         return image
@@ -64,23 +67,24 @@ def build_operator_image(*, cache: Path, progress: Callable[[str], None]) -> Ope
 
 def operator_image_reference() -> str:
     """Return the name that the image has once it is built from what is here now."""
-    below = _key(base_recipe(), _contents(_BELOW))
-    return f"{_REPOSITORY}:{_version()}-{_key(below, _contents(_ABOVE))}"
+    return f"{_REPOSITORY}:{_version()}-{_key(_below(), _contents(_ABOVE))}"
 
 
-def _build(reference: str, *, archive: Path, below: str, progress: Callable[[str], None]) -> None:
+def _build(reference: str, *, archive: Path, progress: Callable[[str], None]) -> None:
     images = archive.parent
     progress(f"operator image: building {reference}")
     (images / "layers").mkdir(exist_ok=True)
-    builder = buildah(images / "operator-storage", key=below, progress=progress)
+    builder = buildah(images / "operator-storage", key=_below(), progress=progress)
     arguments = {"VERSION": _version(), "REVISION": f"content-{reference.rpartition('-')[2]}"}
     builder.build(_ROOT, base=base_image(images / "layers", progress), arguments=arguments, tag=reference)
     with builder.unpacked(reference) as image:
-        for stale in images.glob("specdec-operator-*"):
-            stale.unlink()
         partial = archive.with_suffix(".partial")
         write_archive(image, partial, reference=reference)
         partial.rename(archive)
+
+
+def _below() -> str:
+    return _key(base_recipe(), _contents(_BELOW))
 
 
 def _version() -> str:
