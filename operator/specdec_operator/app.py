@@ -36,7 +36,7 @@ from specdec_operator.reconcile.rights_check import RightsCheck
 from specdec_operator.reconcile.served import until_served
 from specdec_operator.reconcile.workers import run_workers
 from specdec_operator.resources.template import Templates
-from specdec_operator.runtimes.table import load_table
+from specdec_operator.runtimes.configured import configured_table
 from specdec_operator.triton.proof import TritonProver
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class _Operator:
             events=EventRecorder(api, controller="specdec.dev/operator", instance=configuration.instance),
             prover=surroundings.prover or TritonProver(),
             gauges=metrics,
-            table=load_table(configuration.releases),
+            table=configured_table(configuration),
             configuration=configuration,
             templates=Templates(),
             definitions=definitions,

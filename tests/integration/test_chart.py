@@ -87,6 +87,22 @@ WRONG: dict[str, tuple[str, str]] = {
     "text for a number": ("replicas=two", "/replicas"),
     "a misspelt value": ("replica=2", "'replica' not allowed"),
     "a misspelt value inside": ("image.tga=1", "'tga' not allowed"),
+    "fewer pods than none": ("replicas=-1", "/replicas': minimum: got -1, want 0"),
+    "namespaces as text": ("namespaces=team-a", "/namespaces': got string, want array"),
+    "no list of namespaces": ("namespaces=null", "missing property 'namespaces'"),
+    "a part without content": ("image=null", "missing property 'image'"),
+    "no repository": ("image.repository=null", "'/image': missing property 'repository'"),
+    "a digest without its algorithm": (f"image.digest={'a' * 64}", "/image/digest': "),
+    "a duration in words": ("monitoring.podMonitor.interval=often", "/monitoring/podMonitor/interval"),
+    "a switch as text": ("crds.install=nope", "/crds/install': got string, want boolean"),
+    "a secret by its bare name": ("imagePullSecrets={registry}", "/imagePullSecrets/0': got string, want object"),
+    "a misspelt setting": ("config.resyncSecond=60", "'/config': additional properties 'resyncSecond' not allowed"),
+    "a misspelt setting inside": ("config.storage.claim.mode=RWX", "/config/storage/claim'"),
+    "an access mode that there is not": (
+        "config.storage.claim.accessModes={RWX}",
+        "/config/storage/claim/accessModes/0': value must be one of 'ReadWriteOnce'",
+    ),
+    "a release as a number": ("config.defaultReleases.LLMAPI=26", "/config/defaultReleases/LLMAPI': got number"),
     "a policy that there is not": ("image.pullPolicy=Sometimes", "/image/pullPolicy"),
     "a namespace in capitals": ("namespaces={Team}", "/namespaces/0"),
     "a namespace listed twice": ("namespaces={a,a}", "/namespaces"),
@@ -189,6 +205,16 @@ def test_crds_are_kept_at_an_uninstall_unless_that_is_switched_off(helm: Helm, t
 
     assert policies({}) == {"keep"}
     assert policies({"crds": {"keep": False}}) == {""}
+
+
+def test_crds_that_are_kept_are_kept_from_argo_cd_too(helm: Helm, tmp_path: Path) -> None:
+    crds = [d for d in render(helm, {}, tmp_path) if d["kind"] == "CustomResourceDefinition"]
+    options = {crd["metadata"]["annotations"]["argocd.argoproj.io/sync-options"] for crd in crds}
+    assert options == {"Prune=false"}
+
+
+def test_settings_without_content_are_the_defaults(helm: Helm, tmp_path: Path) -> None:
+    assert render(helm, {"config": None}, tmp_path) == render(helm, {}, tmp_path)
 
 
 def test_a_changed_setting_starts_new_pods(helm: Helm, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 
 {{/* The operator's configuration file. Its instance is an argument, which follows the namespace. */}}
 {{- define "specdec-operator.configuration" -}}
-{{- toYaml (merge (dict "namespaces" .Values.namespaces) .Values.config) -}}
+{{- toYaml (merge (dict "namespaces" (default list .Values.namespaces)) (default dict .Values.config)) -}}
 {{- end -}}
 
 {{- define "specdec-operator.subjects" -}}

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import yaml
-from pydantic import Field, ValidationError
+from pydantic import Field
 
+from specdec_operator.api.findings import as_stored, check_model
 from specdec_operator.api.model import ApiModel
 from specdec_operator.api.v1alpha1 import patterns
 from specdec_operator.api.v1alpha1.scalars import LabelValue
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from specdec_operator.api.v1alpha1.runtime import Backend
+
+
+Namespace = Annotated[str, Field(min_length=1, max_length=63, pattern=patterns.DNS_LABEL.expression)]
 
 
 class DefaultReleases(ApiModel):
@@ -39,9 +43,11 @@ class DefaultReleases(ApiModel):
 class OperatorConfiguration(ApiModel):
     """Operator-wide defaults and limits."""
 
-    instance: Annotated[str, Field(max_length=253)] = "specdec-system/specdec-operator"
+    instance: Annotated[str, Field(max_length=253, pattern=patterns.OPERATOR_INSTANCE.expression)] = (
+        "specdec-system/specdec-operator"
+    )
     """Namespace and release of this operator, as status.controller names it."""
-    namespaces: Annotated[list[str], Field(max_length=256)] = []
+    namespaces: Annotated[list[Namespace], Field(max_length=256)] = []
     """The namespaces that are watched; all of them if empty."""
     storage: Storage | None = None
     """The store of models that declare none."""
@@ -80,11 +86,15 @@ def read_configuration(file: Path | None, *, instance: str | None = None) -> Ope
     """
     try:
         read = (read_yaml(file.read_text(encoding="utf-8")) or {}) if file else {}
-        if instance is not None and isinstance(read, dict):
-            read["instance"] = instance
-        return OperatorConfiguration.model_validate(read)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigurationError(f"{file}: {error}") from error
-    except ValidationError as error:
-        lines = [f"{'.'.join(str(part) for part in e['loc'])}: {e['msg']}" for e in error.errors()]
-        raise ConfigurationError(f"{file}: {'; '.join(lines)}") from error
+    if not isinstance(read, dict):
+        raise ConfigurationError(f"{file}: must be fields with values, as in 'workers: 8'; it is {read!r}")
+    if instance is not None:
+        read["instance"] = instance
+    stored = as_stored(read)
+    if findings := check_model(OperatorConfiguration, stored):
+        said = "; ".join(f"{finding.path}: {finding.message}" for finding in findings)
+        raise ConfigurationError(f"{file or 'the configuration'}: {said}")
+    # In a row that is like another a null means something.
+    return OperatorConfiguration.model_validate({**stored, "releases": read.get("releases") or []})

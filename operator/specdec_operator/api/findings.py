@@ -70,6 +70,11 @@ def _check(model: type[ApiModel], document: dict[str, Any]) -> list[Finding]:
     # Only an operator writes status, and what metadata may hold is Kubernetes' own business.
     document = {**document, "metadata": _named(document.get("metadata"))}
     document.pop("status", None)
+    return check_model(model, document)
+
+
+def check_model(model: type[ApiModel], document: dict[str, Any]) -> list[Finding]:
+    """Find everything that is wrong with a document of a model, structural findings first; it has no nulls."""
     errors = _errors(model, document)
     findings = [Finding(place_of(model, error["loc"]), sentence_of(model, error["loc"], error)) for error in errors]
     spoilt = frozenset(error["loc"] for error in errors)

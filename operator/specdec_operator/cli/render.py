@@ -28,7 +28,8 @@ from specdec_operator.planning.refusal import Refused
 from specdec_operator.resources.known import Known
 from specdec_operator.resources.render import Renderer
 from specdec_operator.resources.template import Templates
-from specdec_operator.runtimes.table import TableError, load_table
+from specdec_operator.runtimes.configured import configured_table
+from specdec_operator.runtimes.table import TableError
 
 if TYPE_CHECKING:
     import argparse
@@ -121,7 +122,7 @@ def _render(file: str, model: SpeculativeModel, *, known: Known, renderer: Rende
 
 def _renderer(configuration_file: Path | None) -> Renderer:
     configuration = read_configuration(configuration_file)
-    return Renderer(table=load_table(configuration.releases), configuration=configuration, templates=Templates())
+    return Renderer(table=configured_table(configuration), configuration=configuration, templates=Templates())
 
 
 def _model(file: str, namespace: str | None) -> SpeculativeModel | list[str]:

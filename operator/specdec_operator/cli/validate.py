@@ -27,7 +27,8 @@ from specdec_operator.api.v1alpha1.speculative_model import parse
 from specdec_operator.cli.documents import STDIN, Document, read_documents
 from specdec_operator.cli.errors import UnreadableFileError
 from specdec_operator.planning.admission import refusals
-from specdec_operator.runtimes.table import CapabilityTable, TableError, load_table
+from specdec_operator.runtimes.configured import configured_table
+from specdec_operator.runtimes.table import CapabilityTable, TableError
 
 if TYPE_CHECKING:
     import argparse
@@ -91,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _admission(file: Path | None) -> Admission:
     configuration = read_configuration(file)
-    return Admission(table=load_table(configuration.releases), configuration=configuration, strict=file is not None)
+    return Admission(table=configured_table(configuration), configuration=configuration, strict=file is not None)
 
 
 def _validate_file(file: str, admission: Admission) -> int:

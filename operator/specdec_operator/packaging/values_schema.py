@@ -18,6 +18,8 @@ SET_BY_THE_CHART: Final = frozenset({"instance", "namespaces"})
 """Fields of the operator's configuration that are no values: the chart sets them, since they go with its objects."""
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _ONLY_FOR_THE_API_SERVER: Final = "x-kubernetes-"
+_NEVER_NULL: Final = frozenset({"namespaces"})
+"""Values whose absence would mean more than a default: no list of namespaces is all of them."""
 _ROW: Final = "ReleaseRow"
 
 
@@ -25,6 +27,8 @@ def values_schema() -> Schema:
     """The schema of the chart's values, with that of the operator's configuration and its release rows inside."""
     drawn = draw(ChartValues)
     definitions = drawn.pop("$defs")
+    for part in (drawn, *definitions.values()):
+        _keep_from_null(part)
     drawn["properties"]["config"] = {
         **_configuration(definitions),
         "description": drawn["properties"]["config"]["description"],
@@ -32,6 +36,17 @@ def values_schema() -> Schema:
     whole = {"$schema": _DIALECT, **drawn, "title": "Values of the chart specdec-operator", "$defs": definitions}
     plain: Schema = _plain(whole)
     return plain
+
+
+def _keep_from_null(part: Schema) -> None:
+    """Require what the templates read: a bare key, as in `image:` and nothing more, removes its default."""
+    needed = [
+        name
+        for name, value in part.get("properties", {}).items()
+        if "$ref" in value or "minLength" in value or name in _NEVER_NULL
+    ]
+    if needed:
+        part["required"] = needed
 
 
 def _configuration(definitions: Schema) -> Schema:

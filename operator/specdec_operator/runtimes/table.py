@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from specdec_operator.api.sentences import place_of, sentence_of
 from specdec_operator.api.yaml_text import read_yaml
 from specdec_operator.runtimes.methods import MethodWords, load_methods
 from specdec_operator.runtimes.release import (
@@ -146,7 +147,10 @@ def _inherited(document: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]
     if like is None:
         return document
     if like not in rows:
-        raise TableError(f"release {document.get('name', '?')}: like: {like} is in no row before this one")
+        raise TableError(
+            f"release {document.get('name', '?')}: like: {like} is in no row before this one: name a shipped one, or "
+            "put the row below the one that it is like"
+        )
     taken = {key: value for key, value in rows[like].items() if key not in ("name", "source")}
     return _over(taken, {key: value for key, value in document.items() if key != "like"})
 
@@ -165,6 +169,6 @@ def _release(document: Mapping[str, Any]) -> Release:
         return Release.model_validate(document)
     except ValidationError as error:
         first = error.errors()[0]
-        field = "".join(f"{part}." for part in first["loc"]).removesuffix(".")
-        said = f"{field}: {first['msg']}" if field else first["msg"]
+        field = place_of(Release, first["loc"])
+        said = f"{field}: {sentence_of(Release, first['loc'], first)}" if field else first["msg"]
         raise TableError(f"release {document.get('name', '?')}: {said}") from error

@@ -38,6 +38,16 @@ def test_every_value_says_what_it_is_for(schema: Schema) -> None:
     assert undescribed == []
 
 
+def test_what_the_templates_read_may_not_be_removed_by_null(schema: Schema) -> None:
+    assert {"image", "crds", "monitoring", "namespaces"} <= set(schema["required"])
+    assert schema["$defs"]["Image"]["required"] == ["repository"]
+
+
+def test_settings_of_the_operator_may_be_left_empty(schema: Schema) -> None:
+    assert "config" not in schema["required"]
+    assert "required" not in schema["properties"]["config"]
+
+
 def test_a_row_that_is_like_another_need_not_say_all(schema: Schema) -> None:
     row = schema["$defs"]["ReleaseRow"]
     assert row["required"] == ["name"]

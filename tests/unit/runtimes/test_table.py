@@ -228,9 +228,9 @@ def test_a_configured_row_takes_the_place_of_a_shipped_one() -> None:
     [
         ({"image": None}, r"release 27\.01: image"),
         ({"tensorrtLLM": "newest"}, r"release 27\.01: tensorrtLLM"),
-        ({"LLMAPI": {"methods": ["Magic"]}}, r"release 27\.01: LLMAPI\.methods\.0"),
+        ({"LLMAPI": {"methods": ["Magic"]}}, r"release 27\.01: LLMAPI\.methods\[0\]"),
         ({"colour": "red"}, r"release 27\.01: colour"),
-        ({"defects": [{**DEFECT, "backends": []}]}, r"release 27\.01: defects\.0\.backends"),
+        ({"defects": [{**DEFECT, "backends": []}]}, r"release 27\.01: defects\[0\]\.backends"),
     ],
 )
 def test_a_wrong_row_is_named_with_its_field(change: dict[str, Any], said: str) -> None:

@@ -118,6 +118,10 @@ IMAGE_DIGEST_OR_EMPTY: Final = Pattern(
     r"^(sha256:[0-9a-f]{64})?$",
     "empty or an image's digest, 'sha256:' and 64 lower-case hexadecimal digits",
 )
+OPERATOR_INSTANCE: Final = Pattern(
+    r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$",
+    "NAMESPACE/NAME of this operator, as in 'specdec-system/specdec-operator'",
+)
 PROMETHEUS_DURATION: Final = Pattern(
     r"^[0-9]+(ms|s|m|h)$",
     "a duration as Prometheus writes it, as in '30s'",
@@ -150,6 +154,7 @@ PATTERNS: Final = (
     DNS_LABEL,
     DNS_LABEL_OR_EMPTY,
     IMAGE_DIGEST_OR_EMPTY,
+    OPERATOR_INSTANCE,
     PROMETHEUS_DURATION,
 )
 
