@@ -80,7 +80,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _is_news(record: logging.LogRecord) -> bool:
+def is_news(record: logging.LogRecord) -> bool:
     """Whether a line is more than kopf's word that a further try of a watch was forbidden, too."""
     if not record.name.startswith("kopf"):
         return True
@@ -94,7 +94,7 @@ def _log_to_stderr(*, verbose: bool) -> None:
     logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, handlers=[handler], force=True)
     if not verbose:
         logging.getLogger("kopf").setLevel(logging.WARNING)
-        handler.addFilter(_is_news)
+        handler.addFilter(is_news)
 
 
 if __name__ == "__main__":
