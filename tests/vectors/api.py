@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
+from specdec_operator.api.yaml_text import read_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ class Vector:
 
 
 def vectors() -> list[Vector]:
-    content = yaml.safe_load((Path(__file__).parent / "api.yaml").read_text(encoding="utf-8"))
+    content = read_yaml((Path(__file__).parent / "api.yaml").read_text(encoding="utf-8"))
     listed = [_vector(content["bases"], entry) for entry in content["vectors"]]
     return [*listed, *(vector for bound in content["bounds"] for vector in _bound(content["bases"], bound))]
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from specdec_operator.api.v1alpha1.speculation import DRAFTING_METHODS
+from specdec_operator.api.yaml_text import read_yaml
 from specdec_operator.planning.serving_request import serving_request
 from specdec_operator.runtimes import tensorrt_engine
 from tests.unit.specs import PRODUCT, facts, model, resolution_of
@@ -63,4 +62,4 @@ class EngineRow:
 
 def rows() -> list[EngineRow]:
     """All rows."""
-    return [EngineRow(name, document) for name, document in yaml.safe_load(FILE.read_text())["rows"].items()]
+    return [EngineRow(name, document) for name, document in read_yaml(FILE.read_text())["rows"].items()]

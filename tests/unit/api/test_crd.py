@@ -3,12 +3,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 from kubernetes.client import V1CustomResourceDefinition
 
 from specdec_operator.api.crd import definition
 from specdec_operator.api.generate import crd_text
 from specdec_operator.api.v1alpha1.kinds import KINDS, MODEL_ARTIFACT, SPECULATIVE_MODEL
+from specdec_operator.api.yaml_text import read_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,7 +98,7 @@ def test_the_definition_fits_into_an_annotation(resource: CustomResource) -> Non
 
 @every_kind
 def test_the_text_is_the_definition(resource: CustomResource) -> None:
-    assert yaml.safe_load(crd_text(resource)) == definition(resource)
+    assert read_yaml(crd_text(resource)) == definition(resource)
 
 
 @every_kind

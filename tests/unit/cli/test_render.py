@@ -39,7 +39,7 @@ class Command:
     def __call__(self, *arguments: Sequence[str] | str | Path) -> tuple[int, list[dict[str, Any]], str]:
         code = main(["render", *map(str, arguments)])
         said = self._capsys.readouterr()
-        return code, list(yaml.safe_load_all(said.out)), said.err
+        return code, list(yaml.load_all(said.out, Loader=yaml.CSafeLoader)), said.err
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from specdec_operator.api.v1alpha1.speculation import METHODS
+from specdec_operator.api.yaml_text import read_yaml
 from specdec_operator.planning import capability
 from specdec_operator.planning.refusal import Refusal
 from specdec_operator.runtimes.table import load_table
@@ -21,7 +21,7 @@ NEWER: dict[str, Any] = {
 }
 TABLE = load_table()
 WITH_NEWER = load_table([NEWER])
-VECTORS: dict[str, list[dict[str, str]]] = yaml.safe_load(
+VECTORS: dict[str, list[dict[str, str]]] = read_yaml(
     (Path(__file__).parents[2] / "vectors" / "capability.yaml").read_text(encoding="utf-8")
 )
 BACKENDS = ("LLMAPI", "TensorRTEngine", "VLLM")

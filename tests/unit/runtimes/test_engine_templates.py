@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
-import yaml
 
+from specdec_operator.api.yaml_text import read_yaml
 from specdec_operator.pod.assemble import assemble
 from specdec_operator.pod.errors import ProgramFailure
 from specdec_operator.pod.inputs import AssembleInput
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.vectors.engine_rows import EngineRow
 
 FILE = Path(engine_rows.__file__).with_name("engine_templates.yaml")
-VERSIONS: Final[dict[str, Any]] = yaml.safe_load(FILE.read_text())
+VERSIONS: Final[dict[str, Any]] = read_yaml(FILE.read_text())
 PROTO = {
     "triton_backend": 'backend: "${triton_backend}"',
     "triton_max_batch_size": "max_batch_size: ${triton_max_batch_size}",

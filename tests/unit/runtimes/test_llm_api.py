@@ -3,8 +3,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
+from specdec_operator.api.yaml_text import read_yaml
 from specdec_operator.planning.admission import admit
 from specdec_operator.planning.plan import plan_serving
 from specdec_operator.runtimes.table import load_table
@@ -23,7 +23,7 @@ def files_of(spec: dict[str, Any] = EAGLE3, **changes: Any) -> ServingFiles:
 
 def yaml_of(files: ServingFiles) -> dict[str, Any]:
     (template,) = files.templates
-    document: dict[str, Any] = yaml.safe_load(template.files["1/model.yaml"])
+    document: dict[str, Any] = read_yaml(template.files["1/model.yaml"])
     return document
 
 
@@ -62,7 +62,7 @@ def spelled(files: ServingFiles) -> dict[str, Any]:
     text = template.files["1/model.yaml"]
     for probe in template.probes:
         text = text.replace(f"${{{probe.name}}}", probe.expected)
-    document: dict[str, Any] = yaml.safe_load(text)
+    document: dict[str, Any] = read_yaml(text)
     return document
 
 
