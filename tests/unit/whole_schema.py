@@ -132,6 +132,8 @@ def _place(random: Random, spec: Json) -> None:
         placement.pop(field, None)
     if "resourceName" in placement["gpu"]:
         placement["gpu"].pop("resourceClaimTemplate", None)
+    if "resourceClaimTemplate" not in placement["gpu"] or spec["runtime"]["backend"] != "TensorRTEngine":
+        placement["gpu"].pop("buildResourceClaimTemplate", None)
     if not places:
         spec.get("serving", {}).pop("draftKvCache", None)
         return
