@@ -6,6 +6,7 @@ from typing import Any
 
 Json = dict[str, Any]
 STARTING = frozenset({"ContainerCreating", "PodInitializing"})
+FINAL = frozenset({"ErrImageNeverPull", "InvalidImageName"})
 
 
 def trouble(pod: Json) -> str:
@@ -19,6 +20,11 @@ def trouble(pod: Json) -> str:
     if waiting and waiting.get("reason") not in STARTING:
         return f"{name} waits: {waiting.get('reason', '')}: {waiting.get('message', '')}{_last_end(pod)}"
     return f"{name} ended with code {ended['exitCode']}" if ended else ""
+
+
+def waits_in_vain(pod: Json) -> bool:
+    """Whether waiting longer would start it only if somebody brought its image."""
+    return _container(pod).get("state", {}).get("waiting", {}).get("reason") in FINAL
 
 
 def is_ready(pod: Json) -> bool:

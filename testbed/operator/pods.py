@@ -14,7 +14,7 @@ from testbed.operator.errors import OperatorError
 from testbed.operator.install import NAMESPACE
 from testbed.operator.manifests import NAME
 from testbed.operator.metrics import Requests, read_gauge, read_requests
-from testbed.operator.pod_state import container_ids, is_ready, running_container, trouble
+from testbed.operator.pod_state import container_ids, is_ready, running_container, trouble, waits_in_vain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,6 +79,10 @@ class OperatorPods:
     def trouble(self) -> str:
         """Say why one of them does not run; empty if each does, or is about to."""
         return "; ".join(said for pod in self.present() if (said := trouble(pod)))
+
+    def wait_in_vain(self) -> bool:
+        """Whether one of them lacks its image, which nobody pulls."""
+        return any(waits_in_vain(pod) for pod in self.present())
 
     async def missing(self) -> str:
         """Say what keeps the operator from being ready; empty if nothing does."""

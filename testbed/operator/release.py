@@ -109,6 +109,8 @@ class OperatorRelease:
     def rollback(self, revision: int) -> str:
         """Go back to an earlier revision of the release, and wait until its pods are ready.
 
+        `configuration` and `values` stay those of the last upgrade.
+
         Returns:
             What Helm said.
 
@@ -130,7 +132,7 @@ class OperatorRelease:
         return self._helm("test", self.name, f"--timeout={HELM_SECONDS}s")
 
     def uninstall(self) -> str:
-        """Remove the release, if it is there, and wait until its pods are gone; the namespace stays.
+        """Remove the release, if it is there, and wait until its objects are gone; the namespace stays.
 
         Returns:
             What Helm said remains.
@@ -156,13 +158,15 @@ class OperatorRelease:
         """Wait until each of its pods is ready.
 
         Raises:
-            OperatorError: they are not in time; the message says why, and holds the end of the log.
+            OperatorError: they are not in time, or their image is missing; the message says why, and holds the end of
+                the log.
         """
-        deadline = time.monotonic() + seconds
+        started = time.monotonic()
         while reason := await self.pods.missing():
-            if time.monotonic() > deadline:
+            waited = time.monotonic() - started
+            if waited > seconds or await asyncio.to_thread(self.pods.wait_in_vain):
                 raise OperatorError(
-                    f"release {self.name} is not ready after {seconds:g} s: {reason}\n"
+                    f"release {self.name} is not ready after {waited:.0f} s: {reason}\n"
                     f"look at: kubectl -n {NAMESPACE} describe pods; "
                     f"kubectl -n {NAMESPACE} logs deployment/{self.name}\n{log_lines(self.log)}"
                 )

@@ -74,6 +74,20 @@ def test_the_demo_refuses_a_cluster_that_has_an_operator(shown: Shown, users_clu
     assert made(users_cluster) == ["namespace/specdec-system"]
 
 
+def test_the_demo_refuses_a_cluster_that_an_operator_elsewhere_works_on(
+    shown: Shown, users_cluster: ExistingCluster
+) -> None:
+    del shown  # it comes first: it needs a cluster without one
+    users_cluster.kubectl("create", "deployment", "team-operator", "--image=any", "--replicas=0")
+    users_cluster.kubectl(
+        "label", "deployment", "team-operator", "app.kubernetes.io/name=specdec-operator", "--overwrite"
+    )
+    process = start_demo(users_cluster)
+    output = process.communicate()[0]
+    assert process.returncode == 1
+    assert "deployment.apps/team-operator" in output
+
+
 def stop(process: subprocess.Popen[str]) -> Sequence[str]:
     """Stop a process as Ctrl-C does, and return what it still said."""
     process.send_signal(signal.SIGINT)

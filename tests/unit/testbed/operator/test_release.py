@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -121,11 +122,18 @@ def test_a_killed_containers_log_is_kept_with_that_of_the_next(tmp_path: Path) -
     assert operator.log == "first life\nsecond life\n"
 
 
-async def test_a_pod_that_can_not_start_is_told_with_where_to_look(tmp_path: Path) -> None:
+async def test_a_missing_image_is_told_at_once(tmp_path: Path) -> None:
     waiting = {"waiting": {"reason": "ErrImageNeverPull", "message": "image is not present"}}
+    async with asyncio.timeout(30):
+        with pytest.raises(OperatorError, match="ErrImageNeverPull: image is not present"):
+            await release(tmp_path, pod(state=waiting)).ready(seconds=3600)
+
+
+async def test_a_pod_that_does_not_come_up_in_time_is_told_with_where_to_look(tmp_path: Path) -> None:
+    waiting = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}}
     with pytest.raises(OperatorError) as refused:
         await release(tmp_path, pod(state=waiting)).ready(seconds=0)
-    assert "ErrImageNeverPull: image is not present" in str(refused.value)
+    assert "CrashLoopBackOff: back-off 10s" in str(refused.value)
     assert "kubectl -n specdec-system describe pods" in str(refused.value)
 
 
