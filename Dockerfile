@@ -40,7 +40,10 @@ COPY LICENSE README.md ./
 COPY operator operator
 RUN /opt/tools/bin/python -m hatchling build --target wheel --directory /wheel \
     && /opt/uv/bin/uv pip install --offline --no-deps --python /opt/specdec/bin/python --prefix /operator/opt/specdec \
-        /wheel/*.whl
+        /wheel/*.whl \
+    # When it was installed is all that this file says.
+    && find /operator -name uv_cache.json -delete \
+    && sed -i '/uv_cache\.json/d' /operator/opt/specdec/lib/python3*/site-packages/*.dist-info/RECORD
 
 FROM ${BASE_IMAGE}
 # Nothing installs anything in this image.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import tomllib
 from dataclasses import dataclass
 from hashlib import sha256
@@ -54,9 +56,9 @@ def build_operator_image(*, cache: Path, progress: Callable[[str], None]) -> Ope
     images.mkdir(parents=True, exist_ok=True)
     with exclusive(images / "operator.lock"):
         reference = operator_image_reference()
-        archive = images / f"specdec-operator-{reference.rpartition('-')[2]}.tar"
-        if not archive.exists():
-            _build(reference, archive=archive, progress=progress)
+        if not _archive(images, reference).exists():
+            reference = _build(images, progress=progress)
+        archive = _archive(images, reference)
         archive.touch()
         for stale in used_long_ago(images, "specdec-operator-*", keep=_ARCHIVES):
             stale.unlink()
@@ -65,39 +67,52 @@ def build_operator_image(*, cache: Path, progress: Callable[[str], None]) -> Ope
         return image
 
 
-def operator_image_reference() -> str:
-    """Return the name that the image has once it is built from what is here now."""
-    return f"{_REPOSITORY}:{_version()}-{_key(_below(), _contents(_ABOVE))}"
+def operator_image_reference(root: Path = _ROOT) -> str:
+    """Return the name that the image has once it is built from what is in a checkout now."""
+    return f"{_REPOSITORY}:{_version(root)}-{_key(_below(root), _contents(root, _ABOVE))}"
 
 
-def _build(reference: str, *, archive: Path, progress: Callable[[str], None]) -> None:
-    images = archive.parent
-    progress(f"operator image: building {reference}")
-    (images / "layers").mkdir(exist_ok=True)
-    builder = buildah(images / "operator-storage", key=_below(), progress=progress)
-    arguments = {"VERSION": _version(), "REVISION": f"content-{reference.rpartition('-')[2]}"}
-    builder.build(_ROOT, base=base_image(images / "layers", progress), arguments=arguments, tag=reference)
+def _build(images: Path, *, progress: Callable[[str], None]) -> str:
+    """Build from a copy of the checkout, which may be edited meanwhile; returns the image's name."""
+    with tempfile.TemporaryDirectory() as folder:
+        context = Path(folder)
+        for file in _files(_ROOT, (*_BELOW, *_ABOVE)):
+            copy = context / file.relative_to(_ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(file, copy)
+        reference = operator_image_reference(context)
+        progress(f"operator image: building {reference}")
+        (images / "layers").mkdir(exist_ok=True)
+        builder = buildah(images / "operator-storage", key=_below(context), progress=progress)
+        arguments = {"VERSION": _version(context), "REVISION": f"content-{reference.rpartition('-')[2]}"}
+        builder.build(context, base=base_image(images / "layers", progress), arguments=arguments, tag=reference)
     with builder.unpacked(reference) as image:
+        archive = _archive(images, reference)
         partial = archive.with_suffix(".partial")
         write_archive(image, partial, reference=reference)
         partial.rename(archive)
+    return reference
 
 
-def _below() -> str:
-    return _key(base_recipe(), _contents(_BELOW))
+def _archive(images: Path, reference: str) -> Path:
+    return images / f"specdec-operator-{reference.rpartition('-')[2]}.tar"
 
 
-def _version() -> str:
-    document = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+def _below(root: Path) -> str:
+    return _key(base_recipe(), _contents(root, _BELOW))
+
+
+def _version(root: Path) -> str:
+    document = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     return str(document["project"]["version"])
 
 
-def _contents(names: tuple[str, ...]) -> str:
-    return _key(*(f"{file.relative_to(_ROOT)} {sha256(file.read_bytes()).hexdigest()}" for file in _files(names)))
+def _contents(root: Path, names: tuple[str, ...]) -> str:
+    return _key(*(f"{file.relative_to(root)} {sha256(file.read_bytes()).hexdigest()}" for file in _files(root, names)))
 
 
-def _files(names: tuple[str, ...]) -> Iterator[Path]:
-    for path in (_ROOT / name for name in names):
+def _files(root: Path, names: tuple[str, ...]) -> Iterator[Path]:
+    for path in (root / name for name in names):
         if path.is_file():
             yield path
         else:
