@@ -2,8 +2,8 @@
 
     python -m benchmarks.planning [--rounds N]
 
-Prints medians: of processor time for the pure core, which others on the machine disturb least, and of the clock's for
-the command line. Timings are of this machine. Ends with 1 where a planning takes longer than LIMIT_MILLISECONDS.
+Prints processor time for the pure core, as its median and its least, and the clock's for the command line. Timings are
+of this machine: where both differ much, others were using it. Ends with 1 where a median exceeds LIMIT_MILLISECONDS.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def main() -> int:
     rounds = parser.parse_args().rounds
     table = load_table()
     took = {example.stem: planning_milliseconds(*read(example), table=table, rounds=rounds) for example in EXAMPLES}
-    for name, milliseconds in took.items():
-        print(f"plan {name:32} {milliseconds:7.3f} ms")
+    for name, (middle, least) in took.items():
+        print(f"plan {name:32} {middle:7.3f} ms, least {least:7.3f} ms")
     slowest = max(took, key=lambda name: took[name])
-    holds = took[slowest] < LIMIT_MILLISECONDS
+    holds = took[slowest][0] < LIMIT_MILLISECONDS
     verdict = f"{'under' if holds else 'OVER'} the limit of {LIMIT_MILLISECONDS:g} ms"
-    print(f"slowest plan: {slowest}, {took[slowest]:.3f} ms: {verdict}")
+    print(f"slowest plan: {slowest}, {took[slowest][0]:.3f} ms (least {took[slowest][1]:.3f}): {verdict}")
     print(f"specdec render of {len(EXAMPLES)} examples: {rendering_seconds():.2f} s")
     return 0 if holds else 1
 
@@ -58,8 +58,10 @@ def read(example: Path) -> tuple[SpeculativeModel, Known]:
     return parse(document.content), read_facts_file(str(example.parent / "facts" / example.name))
 
 
-def planning_milliseconds(model: SpeculativeModel, known: Known, *, table: CapabilityTable, rounds: int) -> float:
-    """The median processor time of one whole planning, from spec and facts to the plan."""
+def planning_milliseconds(
+    model: SpeculativeModel, known: Known, *, table: CapabilityTable, rounds: int
+) -> tuple[float, float]:
+    """The median and the least processor time of one whole planning, from spec and facts to the plan."""
     configuration = OperatorConfiguration()
     facts = ContentFacts(models=dict(known.models), data_sets=known.data_sets)
     times = []
@@ -69,7 +71,7 @@ def planning_milliseconds(model: SpeculativeModel, known: Known, *, table: Capab
         content = acquire_content(model.spec, resolution, configuration=configuration)
         content.pair(facts).serving(digests=known.engines, single_node=())
         times.append(time.process_time() - began)
-    return median(times) * 1000
+    return median(times) * 1000, min(times) * 1000
 
 
 def rendering_seconds() -> float:
