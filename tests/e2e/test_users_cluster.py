@@ -64,28 +64,34 @@ def test_ctrl_c_removes_all_that_the_demo_made(shown: Shown, users_cluster: Exis
     assert not made(users_cluster), shown.lines
 
 
-def test_the_demo_refuses_a_cluster_that_has_an_operator(shown: Shown, users_cluster: ExistingCluster) -> None:
-    del shown  # it comes first: it needs a cluster without one
+@dataclass(frozen=True)
+class Refusal:
+    """What the demo said to a cluster that has an operator, and what it left there."""
+
+    code: int
+    output: str
+    made: Sequence[str]
+
+
+@pytest.fixture(scope="module")
+def refusal(shown: Shown, users_cluster: ExistingCluster) -> Refusal:
+    del shown  # it comes first: it needs a cluster without an operator
     users_cluster.kubectl("create", "namespace", "specdec-system")
+    users_cluster.kubectl("create", "deployment", "teams-own", "--image=any", "--replicas=0")
+    label = "app.kubernetes.io/name=specdec-operator"
+    users_cluster.kubectl("label", "deployment", "teams-own", label)
     process = start_demo(users_cluster)
     output = process.communicate()[0]
-    assert process.returncode == 1
-    assert "namespace/specdec-system: there already" in output
-    assert made(users_cluster) == ["namespace/specdec-system"]
+    return Refusal(process.returncode, output, made(users_cluster))
 
 
-def test_the_demo_refuses_a_cluster_that_an_operator_elsewhere_works_on(
-    shown: Shown, users_cluster: ExistingCluster
-) -> None:
-    del shown  # it comes first: it needs a cluster without one
-    users_cluster.kubectl("create", "deployment", "team-operator", "--image=any", "--replicas=0")
-    users_cluster.kubectl(
-        "label", "deployment", "team-operator", "app.kubernetes.io/name=specdec-operator", "--overwrite"
-    )
-    process = start_demo(users_cluster)
-    output = process.communicate()[0]
-    assert process.returncode == 1
-    assert "deployment.apps/team-operator" in output
+def test_the_demo_refuses_a_cluster_that_has_an_operator(refusal: Refusal) -> None:
+    assert refusal.code == 1
+    assert refusal.made == ["namespace/specdec-system"]
+
+
+def test_an_operator_is_found_in_its_namespace_and_in_any_other(refusal: Refusal) -> None:
+    assert "namespace/specdec-system, deployment.apps/teams-own: there already" in refusal.output
 
 
 def stop(process: subprocess.Popen[str]) -> Sequence[str]:
