@@ -1,4 +1,4 @@
-"""The operator itself on a testbed's cluster: with the rights that it ships with: in this process, in its own, or in a pod."""
+"""The operator itself on a testbed's cluster, with the rights that it ships with: in this process, its own or a pod."""
 
 from testbed.operator.in_process import InProcessOperator, operator_in_process
 from testbed.operator.install import install, operator_kubeconfig
