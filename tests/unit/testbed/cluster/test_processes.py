@@ -68,7 +68,8 @@ def test_a_program_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     programs.start(shell("trap '' TERM; echo deaf; while :; do sleep 0.1; done"))
     wait_until(lambda: log_tail(tmp_path / "logs" / "example.log") == "deaf", what="the trap", seconds=5)
     programs.stop(grace_seconds=0.2)
-    assert processes_of(tmp_path) == ()
+    # The shell's own child needs a moment to die.
+    wait_until(lambda: processes_of(tmp_path) == (), what="the end of its child", seconds=5)
 
 
 def test_programs_stop_in_the_reverse_of_their_start(tmp_path: Path) -> None:
