@@ -42,6 +42,7 @@ class _Dumper(yaml.SafeDumper):
 ROOT: Final = Path(__file__).parents[2]
 CHART: Final = ROOT / "charts" / "specdec-operator"
 NAME: Final = "specdec-operator"
+CONFIGURATION: Final = f"{NAME}-configuration"
 NAMESPACE: Final = "specdec-system"
 WATCHED: Final = "specdec-models"
 """The namespace that the overlay for listed namespaces watches, until it is told another."""
@@ -147,7 +148,7 @@ def _namespaced(documents: Sequence[JsonObject]) -> dict[str, str]:
 
 
 def _generator(behavior: str) -> JsonObject:
-    return {"name": NAME, "namespace": NAMESPACE, "behavior": behavior, "files": ["configuration.yaml"]}
+    return {"name": CONFIGURATION, "namespace": NAMESPACE, "behavior": behavior, "files": ["configuration.yaml"]}
 
 
 def _namespace() -> JsonObject:
