@@ -39,6 +39,8 @@ LANES: Mapping[str, Sequence[str]] = {
         "e2e/",
         # Ends with a look at servers that have been idle for a while.
         "e2e/test_serving.py",
+        # Ends with an operator that is no Helm release.
+        "e2e/test_installation.py",
     ),
 }
 """The beginnings of the paths of each lane's tests, in their order; the longest that fits counts."""

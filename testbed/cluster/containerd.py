@@ -68,6 +68,14 @@ class Containerd:
         """
         namespaces.run((*self._ctr(), "images", "import", str(archive)))
 
+    def tag_image(self, image: str, name: str, namespaces: Namespaces) -> None:
+        """Give an image a further name.
+
+        Raises:
+            CommandError: there is no such image, or the name is taken.
+        """
+        namespaces.run((*self._ctr(), "images", "tag", image, name))
+
     def kill(self, container: str, namespaces: Namespaces) -> None:
         """Send a container's first process SIGKILL.
 

@@ -70,6 +70,14 @@ class RunningNode:
         """
         self.containerd.import_image(archive, self.namespaces)
 
+    def tag_image(self, image: str, name: str) -> None:
+        """Give an image that the node holds a further name.
+
+        Raises:
+            CommandError: there is none, or the name is taken.
+        """
+        self.containerd.tag_image(image, name, self.namespaces)
+
     def kill_container(self, container: str) -> None:
         """End a container's process at once (SIGKILL); the kubelet deals with it as with any that ended.
 

@@ -126,15 +126,18 @@ class InProcessOperator:
 
 @asynccontextmanager
 async def operator_in_process(
-    cluster: Cluster, configuration: OperatorConfiguration, *, prover: Prover
+    cluster: Cluster, configuration: OperatorConfiguration, *, prover: Prover, kubeconfig: Path | None = None
 ) -> AsyncIterator[InProcessOperator]:
     """Run the operator until the body ends; :func:`testbed.operator.install` comes first.
+
+    Args:
+        kubeconfig: its credentials; those of the shipped account if None.
 
     Raises:
         OperatorError: it did not become ready, failed or did not stop.
     """
-    kubeconfig = await asyncio.to_thread(operator_kubeconfig, cluster)
-    operator = InProcessOperator(configuration, kubeconfig, prover)
+    credentials = kubeconfig or await asyncio.to_thread(operator_kubeconfig, cluster)
+    operator = InProcessOperator(configuration, credentials, prover)
     try:
         await operator.start()
         yield operator

@@ -214,6 +214,12 @@ def _losing(place: Place) -> None:
     place.apply_model("loses", engine(hub(TARGET)))
 
 
+def _installed(place: Place) -> None:
+    place.create_namespace()
+    place.apply_model("engine", engine(hub(TARGET)))
+    place.apply_model("pair", eagle3(3))
+
+
 CASTS: Mapping[str, Cast] = {
     "test_serving": Cast("serving", _examples),
     "test_refusals": Cast("refused", _refused),
@@ -224,6 +230,7 @@ CASTS: Mapping[str, Cast] = {
     "test_rows_vllm": Cast("rows-vllm", entering(VLLM_ROWS)),
     "test_rows_llm_api": Cast("rows-llm-api", entering({**LLM_API_ROWS, **LLM_API_REFUSED})),
     "test_model_images": Cast("model-images", enter_images),
+    "test_installation": Cast("installation", _installed),
     # Last, for it waits until its claim is filled.
     "test_claims": Cast("claims", _claims),
 }

@@ -1,0 +1,125 @@
+"""A release of the chart that watches listed namespaces has rights in those alone, and they are enough."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import pytest_asyncio
+
+from testbed.cluster.errors import CommandError
+from testbed.cluster.helm import built_helm
+from testbed.operator import operator_in_process
+from testbed.operator.manifests import CHART
+from tests.integration.scene import baseline, configuration, stage
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from testbed.cluster import Cluster, Progress
+    from testbed.cluster.helm import Helm
+    from tests.integration.scene import Stage
+
+# The first use of Helm builds it.
+pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(1800), pytest.mark.asyncio(loop_scope="module")]
+
+# Beside what the cluster has of its own: another release, in another namespace, without CRDs.
+RELEASE, NAMESPACE = "team", "chart-team"
+NAME = f"{RELEASE}-specdec-operator"
+MODEL = "steady"
+WATCHED, UNWATCHED = "chart-watched", "chart-unwatched"
+
+
+@dataclass(frozen=True)
+class Team:
+    """The release.
+
+    Attributes:
+        forbidden: what the API server forbade its operator.
+        cluster_wide: its cluster roles and bindings, first for all namespaces, then for a listed one.
+    """
+
+    forbidden: dict[str, int]
+    cluster_wide: tuple[list[str], list[str]]
+
+
+@pytest.fixture(scope="module")
+def helm(operator_cluster: Cluster, progress: Progress) -> Iterator[Helm]:
+    with built_helm(progress, kubeconfig=operator_cluster.kubeconfig) as built:
+        yield built
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def staged(operator_cluster: Cluster) -> AsyncIterator[Stage]:
+    async with stage(operator_cluster) as made:
+        yield made
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def team(helm: Helm, staged: Stage) -> AsyncIterator[Team]:
+    """The release after it was changed to watch one namespace, in which its operator served a model."""
+    cluster = staged.cluster
+    watched, unwatched = await staged.scene(WATCHED), await staged.scene(UNWATCHED)
+    release = [RELEASE, str(CHART), f"--namespace={NAMESPACE}", "--set=crds.install=false"]
+    await asyncio.to_thread(helm.run, "install", *release, "--create-namespace")
+    first = cluster_wide(cluster)
+    await asyncio.to_thread(helm.run, "upgrade", *release, f"--set=namespaces={{{WATCHED}}}")
+    then = cluster_wide(cluster)
+    kubeconfig = await asyncio.to_thread(cluster.kubeconfig_for_service_account, namespace=NAMESPACE, name=NAME)
+    settings = configuration(namespaces=[WATCHED], instance=f"{NAMESPACE}/{NAME}")
+    async with operator_in_process(cluster, settings, prover=staged.prover, kubeconfig=kubeconfig) as operator:
+        await unwatched.apply(MODEL, baseline())
+        await watched.apply(MODEL, baseline())
+        await watched.until_ready(MODEL)
+        forbidden = (await operator.requests()).with_code("403")
+    assert await unwatched.jobs() == []
+    yield Team(forbidden, (first, then))
+    await asyncio.to_thread(helm.run, "uninstall", RELEASE, f"--namespace={NAMESPACE}")
+
+
+async def test_a_release_that_lists_namespaces_gives_its_cluster_wide_rights_back(team: Team) -> None:
+    kinds = ("clusterrole", "clusterrolebinding")
+    assert team.cluster_wide == ([f"{kind}.rbac.authorization.k8s.io/{NAME}" for kind in kinds], [])
+
+
+async def test_an_operator_of_listed_namespaces_is_forbidden_nothing_that_it_asks(team: Team) -> None:
+    assert team.forbidden == {}
+
+
+@pytest.mark.parametrize(
+    ("verb", "resource", "place", "allowed"),
+    [
+        ("create", "jobs.batch", WATCHED, "yes"),
+        ("create", "jobs.batch", UNWATCHED, "no"),
+        ("list", "pods", UNWATCHED, "no"),
+        ("get", "secrets", WATCHED, "no"),
+        ("update", f"leases.coordination.k8s.io/{NAME}", NAMESPACE, "yes"),
+        ("update", "leases.coordination.k8s.io/another", NAMESPACE, "no"),
+        ("list", "nodes", "", "no"),
+        ("list", "persistentvolumes", "", "no"),
+        ("list", "storageclasses.storage.k8s.io", "", "no"),
+    ],
+)
+@pytest.mark.usefixtures("team")
+async def test_the_api_server_says_what_an_operator_of_listed_namespaces_may(
+    operator_cluster: Cluster, verb: str, resource: str, place: str, allowed: str
+) -> None:
+    account = f"--as=system:serviceaccount:{NAMESPACE}:{NAME}"
+    where = [f"--namespace={place}"] if place else []
+    assert answer(operator_cluster, "auth", "can-i", verb, resource, account, *where) == allowed
+
+
+def cluster_wide(cluster: Cluster) -> list[str]:
+    """Return the release's cluster roles and their bindings."""
+    selector = f"--selector=app.kubernetes.io/instance={RELEASE}"
+    return cluster.kubectl("get", "clusterrole,clusterrolebinding", selector, "--output=name").split()
+
+
+def answer(cluster: Cluster, *arguments: Any) -> str:
+    """Return what kubectl says; a no is an exit code of 1 and nothing else."""
+    try:
+        return cluster.kubectl(*arguments).strip()
+    except CommandError:
+        return "no"
