@@ -15,6 +15,11 @@ from specdec_operator.api.v1alpha1.kinds import KINDS
 ROOT = Path(__file__).parents[3]
 GITOPS = ROOT / "gitops"
 FILES = sorted(GITOPS.rglob("*.yaml"))
+KEPT = {
+    "argocd.argoproj.io/sync-options": "Prune=false,Delete=false",
+    "kustomize.toolkit.fluxcd.io/prune": "disabled",
+}
+"""What keeps an object from being pruned, and from going with its Application or Kustomization."""
 
 
 def documents(*parts: str) -> list[dict[str, Any]]:
@@ -63,10 +68,11 @@ def test_every_file_of_a_kustomization_is_listed_or_an_alternative_to_one_that_i
 def test_the_store_is_the_model_s_and_is_kept_by_both_tools() -> None:
     store, model = one("models", "store.yaml"), one("models", "llama-8b.yaml")
     assert model["spec"]["storage"] == {"claimName": store["metadata"]["name"]}
-    assert store["metadata"]["annotations"] == {
-        "argocd.argoproj.io/sync-options": "Prune=false,Delete=false",
-        "kustomize.toolkit.fluxcd.io/prune": "disabled",
-    }
+    assert store["metadata"]["annotations"] == KEPT
+
+
+def test_the_namespace_that_the_store_lies_in_is_kept_too() -> None:
+    assert one("models", "namespace.yaml")["metadata"]["annotations"].items() >= KEPT.items()
 
 
 def test_the_store_is_applied_in_the_model_s_own_wave() -> None:
