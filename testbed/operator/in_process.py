@@ -136,8 +136,9 @@ async def operator_in_process(
     Raises:
         OperatorError: it did not become ready, failed or did not stop.
     """
-    credentials = kubeconfig or await asyncio.to_thread(operator_kubeconfig, cluster)
-    operator = InProcessOperator(configuration, credentials, prover)
+    if kubeconfig is None:
+        kubeconfig = await asyncio.to_thread(operator_kubeconfig, cluster)
+    operator = InProcessOperator(configuration, kubeconfig, prover)
     try:
         await operator.start()
         yield operator

@@ -143,6 +143,14 @@ class Place:
         """Return the names of the Jobs that an artifact has had."""
         return [job["metadata"]["name"] for job in self.items("jobs", f"--selector=specdec.dev/artifact={artifact}")]
 
+    def shorten_lease(self) -> None:
+        """Have the next operator wait for a dead one's Lease for a few seconds only."""
+        namespace, _, name = self.session.operator.instance.partition("/")
+        patch = json.dumps({"spec": {"leaseDurationSeconds": 3}})
+        self.session.cluster.kubectl(
+            "patch", "lease", name, f"--namespace={namespace}", "--type=merge", f"--patch={patch}"
+        )
+
     def warnings(self, name: str) -> list[Json]:
         """Return the Warning Events about a model."""
         selector = f"--field-selector=type=Warning,involvedObject.name={name}"

@@ -139,6 +139,8 @@ class Installation:
     def apply(self) -> None:
         """Change a model while no operator runs, and bring one back without Helm."""
         place, operator = self.place, self.place.session.operator
+        # Its rights went before it could give its Lease back.
+        place.shorten_lease()
         place.patch("pair", {"service": {"annotations": {NOTE: "yes"}}})
         self.life.service = service_annotations(place, "pair")
         folder = overlay(self.folder / "overlay", image=operator.image, configuration=operator.configuration)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import time
 from typing import TYPE_CHECKING
@@ -28,15 +27,6 @@ def build_jobs(place: Place) -> list[str]:
     ]
 
 
-def shorten_lease(place: Place) -> None:
-    """Have the next operator wait for the dead one's Lease for a few seconds only."""
-    namespace, _, name = place.session.operator.instance.partition("/")
-    patch = json.dumps({"spec": {"leaseDurationSeconds": 3}})
-    place.session.cluster.kubectl(
-        "patch", "lease", name, f"--namespace={namespace}", "--type=merge", f"--patch={patch}"
-    )
-
-
 def test_an_operator_killed_during_a_build_goes_on_and_builds_nothing_twice(place: Place) -> None:
     operator = place.session.operator
     place.apply_model("engine", engine(hub(TARGET), replicas=0))
@@ -45,7 +35,7 @@ def test_an_operator_killed_during_a_build_goes_on_and_builds_nothing_twice(plac
         assert time.monotonic() < deadline
         time.sleep(0.1)
     operator.kill()
-    shorten_lease(place)
+    place.shorten_lease()
     asyncio.run(operator.ready())
     place.until_condition("engine", "EnginesReady", "True")
     assert build_jobs(place) == jobs
