@@ -63,6 +63,26 @@ _NAMESPACED: Final = f"""\
 """
 
 
+_PROMETHEUS: Final = """\
+# For the Prometheus operator: the metrics of operator and models, and the alerts. They are those of an operator in
+# specdec-system: `namespace:` moves the objects, and not what the alerts look at.
+"""
+_DASHBOARDS: Final = "# ConfigMaps that Grafana's sidecar finds by their label.\n"
+_NETWORK_POLICY: Final = """\
+# Of the operator's pods: in for metrics, out for DNS, the API server's ports and port 8000 of the models' pods.
+"""
+_OPTIONAL: Final = {
+    "prometheus": (_PROMETHEUS, frozenset({"ServiceMonitor", "PodMonitor", "PrometheusRule"})),
+    "dashboards": (_DASHBOARDS, frozenset({"ConfigMap"})),
+    "network-policy": (_NETWORK_POLICY, frozenset({"NetworkPolicy"})),
+}
+"""What the chart makes on request: the folder that holds it for kustomize, how it begins, and its kinds."""
+_REQUESTED: Final = (
+    *(f"monitoring.{name}.enabled=true" for name in ("serviceMonitor", "podMonitor", "prometheusRule", "dashboards")),
+    "networkPolicy.enabled=true",
+)
+
+
 def rendered(helm: Helm, *values: str, chart: Path = CHART) -> list[JsonObject]:
     """The chart's objects as a user without Helm takes them, in the order in which they are made.
 
@@ -90,6 +110,7 @@ def generated(helm: Helm) -> dict[str, str]:
         **_crds(crds),
         **_cluster_wide(operator),
         **_namespaced(namespaced),
+        **_optional([document for document in rendered(helm, *_REQUESTED) if document not in whole]),
     }
 
 
@@ -145,6 +166,16 @@ def _namespaced(documents: Sequence[JsonObject]) -> dict[str, str]:
             {"resources": ["../crds", "../base", WATCHED], "configMapGenerator": [_generator("replace")]},
         ),
     }
+
+
+def _optional(documents: Sequence[JsonObject]) -> dict[str, str]:
+    """What goes beside either overlay, a folder for each."""
+    files = {}
+    for folder, (head, kinds) in _OPTIONAL.items():
+        wanted = [document for document in documents if document["kind"] in kinds]
+        files[f"{folder}/{folder}.yaml"] = _text("", wanted)
+        files[f"{folder}/kustomization.yaml"] = _kustomization(head, {"resources": [f"{folder}.yaml"]})
+    return files
 
 
 def _generator(behavior: str) -> JsonObject:

@@ -18,7 +18,7 @@ from testbed.cluster.helm import Helm, built_helm
 from testbed.operator import manifests
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from testbed.cluster import Cluster, Progress
@@ -264,7 +264,7 @@ def test_the_api_server_takes_the_one_file(prepared: Cluster) -> None:
     assert len(try_out(prepared, documents).splitlines()) == len(documents)
 
 
-@pytest.mark.parametrize("overlay", ["cluster-wide", "namespaced"])
+@pytest.mark.parametrize("overlay", ["cluster-wide", "namespaced", "dashboards", "network-policy"])
 def test_the_api_server_takes_what_kustomize_builds(prepared: Cluster, overlay: str) -> None:
     text = prepared.kubectl("kustomize", str(MANIFESTS / overlay))
     documents = list(yaml.safe_load_all(text))
@@ -286,6 +286,17 @@ def test_the_overlay_for_listed_namespaces_binds_cluster_wide_nothing_but_the_cr
     documents = list(yaml.safe_load_all(prepared.kubectl("kustomize", str(MANIFESTS / "namespaced"))))
     unplaced = {document["kind"] for document in documents if "namespace" not in document["metadata"]}
     assert unplaced == {"CustomResourceDefinition", "Namespace"}
+
+
+def test_what_the_chart_makes_on_request_is_there_without_helm(helm: Helm, prepared: Cluster, tmp_path: Path) -> None:
+    def named(documents: Iterable[JsonObject]) -> set[tuple[str, str]]:
+        return {(document["kind"], document["metadata"]["name"]) for document in documents}
+
+    folders = ("prometheus", "dashboards", "network-policy")
+    built = [d for name in folders for d in yaml.safe_load_all(prepared.kubectl("kustomize", str(MANIFESTS / name)))]
+    monitoring = {**PROMETHEUS["monitoring"], "dashboards": {"enabled": True}}
+    requested = render(helm, {"monitoring": monitoring, "networkPolicy": {"enabled": True}}, tmp_path)
+    assert named(built) == named(requested) - named(render(helm, {}, tmp_path))
 
 
 def told(name: str, directory: Path) -> str:
