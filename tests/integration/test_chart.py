@@ -92,6 +92,8 @@ WRONG: dict[str, tuple[str, str]] = {
     "no list of namespaces": ("namespaces=null", "missing property 'namespaces'"),
     "a part without content": ("image=null", "missing property 'image'"),
     "no repository": ("image.repository=null", "'/image': missing property 'repository'"),
+    "a repository with its tag": ("image.repository=registry.example.com:5000/team/op:1", "/image/repository': "),
+    "a repository as a URL": ("image.repository=https://registry.example.com/op", "/image/repository': "),
     "a digest without its algorithm": (f"image.digest={'a' * 64}", "/image/digest': "),
     "a duration in words": ("monitoring.podMonitor.interval=often", "/monitoring/podMonitor/interval"),
     "a switch as text": ("crds.install=nope", "/crds/install': got string, want boolean"),
@@ -224,6 +226,13 @@ def test_a_changed_setting_starts_new_pods(helm: Helm, tmp_path: Path) -> None:
 
     assert annotations({}) == annotations({})
     assert annotations({}) != annotations({"config": {"workers": 2}})
+
+
+def test_no_label_and_no_annotation_of_a_user_takes_the_place_of_the_charts(helm: Helm, tmp_path: Path) -> None:
+    file = tmp_path / "values.yaml"
+    taken = {"podLabels": {"app.kubernetes.io/name": "own"}, "podAnnotations": {"checksum/configuration": "own"}}
+    file.write_text(yaml.safe_dump(taken))
+    assert "own" not in helm.run("template", "op", str(CHART), "--set=crds.install=false", f"--values={file}").split()
 
 
 def test_the_objects_of_the_prometheus_operator_are_rendered_on_request(helm: Helm, tmp_path: Path) -> None:

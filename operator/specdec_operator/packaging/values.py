@@ -22,8 +22,10 @@ Labels = dict[str, str]
 class Image(ApiModel):
     """The operator's image."""
 
-    repository: Annotated[str, Field(min_length=1, max_length=400)] = "specdec-operator"
-    """Registry and repository. No public registry has the image: push your build, and name it here."""
+    repository: Annotated[str, Field(min_length=1, max_length=400, pattern=patterns.IMAGE_REPOSITORY.expression)] = (
+        "specdec-operator"
+    )
+    """Registry and repository, without a tag. No public registry has the image: push your build, and name it here."""
     tag: Annotated[str, Field(max_length=128)] = ""
     """The tag; the chart's appVersion if empty."""
     digest: Annotated[str, Field(pattern=patterns.IMAGE_DIGEST_OR_EMPTY.expression)] = ""
@@ -185,7 +187,7 @@ class ChartValues(ApiModel):
     }
     """The pod's security context. On OpenShift, set `runAsUser` and `runAsGroup` to null: it gives ids of its own."""
     pod_labels: Labels = {}
-    """Further labels of the pod."""
+    """Further labels of the pod. Those by which it is selected stay the chart's."""
     pod_annotations: Labels = {}
     """Further annotations of the pod."""
     priority_class_name: Annotated[str, Field(max_length=253)] = ""

@@ -45,6 +45,10 @@ IMAGE_REFERENCE: Final = Pattern(
     r"^[a-zA-Z0-9][a-zA-Z0-9._:/@-]*$",
     "an image, as in 'registry.example.com/team/image:tag' or '…@sha256:…'",
 )
+IMAGE_REPOSITORY: Final = Pattern(
+    r"^((\[[0-9a-fA-F:]+\]|[a-zA-Z0-9][a-zA-Z0-9.-]*)(:[0-9]+)?/)?[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*$",
+    "an image without its tag or digest, as in 'registry.example.com/team/image'",
+)
 LABEL_KEY: Final = Pattern(
     r"^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$",
     "a label key: an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.', "
@@ -133,6 +137,7 @@ PATTERNS: Final = (
     RELATIVE_PATH_OR_ROOT,
     QUANTITY,
     IMAGE_REFERENCE,
+    IMAGE_REPOSITORY,
     LABEL_KEY,
     LABEL_VALUE,
     RESOURCE_NAME,
