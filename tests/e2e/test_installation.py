@@ -203,7 +203,7 @@ def grants(place: Place, account: str, *, namespace: str) -> frozenset[Grant]:
 def shipped(kinds: set[str]) -> set[Grant]:
     """Return what the shipped roles of these kinds grant."""
     return {
-        (verb, ".".join(part for part in (resource, group) if part), name)
+        (verb, qualified(resource, group), name)
         for role in rights()
         if role["kind"] in kinds
         for rule in role["rules"]
@@ -212,6 +212,12 @@ def shipped(kinds: set[str]) -> set[Grant]:
         for verb in rule["verbs"]
         for name in rule.get("resourceNames", [""])
     }
+
+
+def qualified(resource: str, group: str) -> str:
+    """Return a resource as kubectl writes it, such as `deployments.apps` or `deployments.apps/status`."""
+    plural, slash, subresource = resource.partition("/")
+    return f"{plural}.{group}{slash}{subresource}" if group else resource
 
 
 @pytest.fixture(scope="module")
