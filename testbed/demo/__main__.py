@@ -48,9 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(chosen: argparse.Namespace, screen: Screen) -> None:
     progress = TerminalProgress(sys.stdout)
     if chosen.kubeconfig is not None:
-        screen.wrapped(
-            "specdec demo: your cluster, the operator on this machine, and models that come to serve.", indent=""
-        )
+        screen.wrapped("specdec demo: your cluster, the operator in it, and models that come to serve.", indent="")
         serve_on(
             chosen.kubeconfig,
             chosen.models,

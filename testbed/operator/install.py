@@ -17,7 +17,7 @@ CRDS = ROOT / "crds"
 MANIFEST = ROOT / "manifests" / "operator.yaml"
 NAMESPACE = "specdec-system"
 SERVICE_ACCOUNT = "specdec-operator"
-# The operator itself runs outside the cluster: its image is nowhere to be had here.
+# What an operator needs that runs as a process beside the cluster; as a pod it comes by its chart.
 KINDS = frozenset({"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"})
 
 
