@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _LOOK_AGAIN_SECONDS = 15.0
 _QUIET_SECONDS = 30.0
 _GARBAGE_SECONDS = 2.0
-_OWNER_SECONDS = 1.0
+_OWNER_SECONDS = 2.0
 """How soon after a start it is known whose a model is."""
 _MESSAGE_LIMIT = 1024
 _log = logging.getLogger(__name__)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from specdec_operator.cluster.api import Documents, JsonObject
 
-INDEX: Final = "/openapi/v3"
-_GROUP_VERSION: Final = f"apis/{GROUP}/{VERSION}"
+PUBLISHED: Final = f"/openapi/v3/apis/{GROUP}/{VERSION}"
+"""Read as it is: the index of these documents, with an address for each content, was seen to stay behind for good."""
 _KIND: Final = "x-kubernetes-group-version-kind"
 _SHOWN: Final = 5
 
@@ -30,20 +30,15 @@ class Definitions:
         self._documents = documents
         self._own: dict[str, Any] = {}
         self._served: dict[str, Any] = {}
-        self._read = ""
         self.gaps: Mapping[str, tuple[str, ...]] = {}
 
     async def look(self) -> None:
-        """Read the schemas again if they changed; the index, which is small, tells whether they did.
+        """Read the schemas again.
 
         Raises:
-            ApiError: They can't be read; what was known stays.
+            ApiError: They can't be read, or are not served yet; what was known stays.
         """
-        index = await self._documents.read_document(INDEX)
-        where = (index.get("paths") or {}).get(_GROUP_VERSION, {}).get("serverRelativeURL", "")
-        if where and where != self._read:
-            self._take(await self._documents.read_document(where))
-            self._read = where
+        self._take(await self._documents.read_document(PUBLISHED))
 
     def fitted(self, kind: str, status: JsonObject) -> JsonObject:
         """A status without what the served schema of a kind would refuse; most often the same."""
@@ -59,8 +54,8 @@ class Definitions:
         served = {named["kind"]: schema for schema in schemas for named in schema.get(_KIND, ())}
         # A schema that the API server could not publish whole has no status, and tells nothing.
         whole = {kind for kind, schema in served.items() if "status" in schema.get("properties", {})}
-        self._served = {kind: served[kind] for kind in self._own if kind in whole}
-        self.gaps = {kind: gaps(self._own[kind], schema) for kind, schema in self._served.items()}
+        self.gaps = {kind: gaps(own, served[kind]) for kind, own in self._own.items() if kind in whole}
+        self._served = {kind: served[kind] for kind, missing in self.gaps.items() if missing}
 
 
 def outdated_in_words(gaps: Mapping[str, tuple[str, ...]]) -> str:

@@ -55,9 +55,11 @@ class ModelReconciler:
             self._forget(key)
             self._context.responsibility.forget(key)
             return Result()
-        if "deletionTimestamp" in document["metadata"]:
-            return Result()
         controller = (document.get("status") or {}).get("controller") or ""
+        if "deletionTimestamp" in document["metadata"]:
+            if controller == self._context.configuration.instance:
+                self._context.responsibility.take(key)
+            return Result()
         if other := await other_controller(self._context, controller):
             self._forget(key)
             self._context.responsibility.leave(key, other)
@@ -70,6 +72,7 @@ class ModelReconciler:
             model = parse(document)
         except ValidationError as error:
             await refuse_unreadable(self._context, document, error)
+            self._context.responsibility.take(key)
             return Result()
         if model.status.controller != self._context.configuration.instance:
             document = await claim(self._context, model, document)

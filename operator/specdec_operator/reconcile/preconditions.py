@@ -11,7 +11,7 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
-from specdec_operator.cluster.errors import ApiError
+from specdec_operator.cluster.errors import ApiError, ClusterError
 from specdec_operator.cluster.permissions import missing_in_words
 from specdec_operator.reconcile.definitions import outdated_in_words
 
@@ -81,7 +81,12 @@ class Preconditions:
             if not self._troubled:
                 await _unless_set(self._asked, AT_REST_SECONDS - SOON_SECONDS)
             self._asked.clear()
-            await self.look()
+            try:
+                await self.look()
+            except ClusterError as error:
+                _log.warning("what is missing can't be told: %s", error)
+            except Exception:  # noqa: BLE001 - the task boundary: one failed look must not end the looking
+                _log.exception("what is missing can't be told")
 
     async def look(self) -> None:
         """Look once, and tell what has changed."""

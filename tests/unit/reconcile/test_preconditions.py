@@ -28,6 +28,7 @@ class World:
         self.can_lead = True
         self.gaps: dict[str, tuple[str, ...]] = {}
         self.is_away = False
+        self.defect: Exception | None = None
         self.looked: list[float] = []
         self.told: list[tuple[str, str]] = []
         self.shown: list[int] = []
@@ -37,6 +38,8 @@ class World:
             self.looked.append(virtual_now())
         if self.is_away:
             raise ServerUnavailable(status=503)
+        if self.defect:
+            raise self.defect
 
     async def account(self) -> str:
         return "me"
@@ -141,6 +144,14 @@ def test_an_outage_tells_nothing() -> None:
         await preconditions.look()
 
     assert play(scene).told == []
+
+
+def test_a_look_that_fails_is_followed_by_the_next(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene(world: World, preconditions: Preconditions) -> None:
+        world.defect = KeyError("paths")
+        await running(preconditions, 3 * AT_REST_SECONDS + 1)
+
+    assert (len(play(scene).looked), "what is missing can't be told" in caplog.text) == (3, True)
 
 
 def test_at_rest_it_looks_once_a_minute() -> None:
