@@ -343,3 +343,17 @@ def test_another_namespace_for_the_operator_moves_its_account_and_its_lease(prep
     assert only(documents, "Deployment")["metadata"]["namespace"] == "ops"
     arguments = only(documents, "Deployment")["spec"]["template"]["spec"]["containers"][0]["args"]
     assert "--instance=$(POD_NAMESPACE)/specdec-operator" in arguments
+
+
+def test_an_operator_of_listed_namespaces_is_moved_as_told(prepared: Cluster, tmp_path: Path) -> None:
+    for folder, text in (
+        ("", yaml.safe_dump({"resources": ["operator", "team-a"]})),
+        ("operator", yaml.safe_dump({"namespace": "ops", "resources": [str(MANIFESTS / "base")]})),
+        ("team-a", told("watched.yaml", tmp_path / "team-a")),
+    ):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        relative = text.replace(str(MANIFESTS), os.path.relpath(MANIFESTS, tmp_path / folder))
+        (tmp_path / folder / "kustomization.yaml").write_text(relative)
+    documents = list(yaml.safe_load_all(prepared.kubectl("kustomize", str(tmp_path))))
+    assert {s["namespace"] for d in documents for s in d.get("subjects", [])} == {"ops"}
+    assert {d["metadata"].get("namespace") for d in documents if d["kind"] == "Role"} == {"ops", "team-a"}
