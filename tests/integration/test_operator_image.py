@@ -65,12 +65,12 @@ class UnpackedImage:
         for folder, _, files in os.walk(self.root):
             yield from (f"/{(Path(folder) / file).relative_to(self.root)}" for file in files)
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run the image's entrypoint's program, with its environment and as its user."""
+    def run(self, *arguments: str, user: int = USER, group: int = USER) -> subprocess.CompletedProcess[str]:
+        """Run the image's entrypoint's program, with its environment and as its user or another one."""
         variables = self.config["config"]["Env"]
         isolated = ("setpriv", "--pdeathsig=KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child")
-        user = ("setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", "--no-new-privs")
-        argv = (*isolated, f"--root={self.root}", "--mount-proc", *user, "env", "-i", *variables, *arguments)
+        become = ("setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", "--no-new-privs")
+        argv = (*isolated, f"--root={self.root}", "--mount-proc", *become, "env", "-i", *variables, *arguments)
         return subprocess.run(argv, check=False, capture_output=True, text=True, timeout=60)
 
 
@@ -196,6 +196,12 @@ def test_the_entrypoint_starts_without_writing_a_file(unpacked: UnpackedImage) -
     ended = unpacked.run(*unpacked.config["config"]["Entrypoint"], "--help")
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "--config" in ended.stdout
+
+
+def test_a_user_that_a_platform_makes_up_may_run_it(unpacked: UnpackedImage) -> None:
+    ended = unpacked.run(*unpacked.config["config"]["Entrypoint"], "--config=/nowhere", user=1_000_680_000, group=0)
+    assert ended.returncode == 1
+    assert "/nowhere" in json.loads(ended.stderr)["message"]
 
 
 def test_every_module_of_the_operator_can_be_imported(unpacked: UnpackedImage) -> None:
