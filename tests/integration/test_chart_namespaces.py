@@ -76,7 +76,7 @@ async def team(helm: Helm, staged: Stage) -> AsyncIterator[Team]:
         forbidden = (await operator.requests()).with_code("403")
     assert await unwatched.jobs() == []
     yield Team(forbidden, (first, then))
-    await asyncio.to_thread(helm.run, "uninstall", RELEASE, f"--namespace={NAMESPACE}")
+    await asyncio.to_thread(helm.run, "uninstall", RELEASE, f"--namespace={NAMESPACE}", "--ignore-not-found")
 
 
 async def test_a_release_that_lists_namespaces_gives_its_cluster_wide_rights_back(team: Team) -> None:
@@ -109,6 +109,17 @@ async def test_the_api_server_says_what_an_operator_of_listed_namespaces_may(
     account = f"--as=system:serviceaccount:{NAMESPACE}:{NAME}"
     where = [f"--namespace={place}"] if place else []
     assert answer(operator_cluster, "auth", "can-i", verb, resource, account, *where) == allowed
+
+
+@pytest.mark.usefixtures("team")
+async def test_an_uninstall_takes_every_role_along(helm: Helm, operator_cluster: Cluster) -> None:
+    """The last one of the file: the others look at the release."""
+    selector = (f"--selector=app.kubernetes.io/instance={RELEASE}", "--all-namespaces", "--output=name")
+    roles = ("get", "roles,rolebindings,clusterroles,clusterrolebindings,serviceaccounts", *selector)
+    before = await asyncio.to_thread(operator_cluster.kubectl, *roles)
+    await asyncio.to_thread(helm.run, "uninstall", RELEASE, f"--namespace={NAMESPACE}")
+    after = await asyncio.to_thread(operator_cluster.kubectl, *roles)
+    assert (len(before.split()), after) == (5, "")
 
 
 def cluster_wide(cluster: Cluster) -> list[str]:
