@@ -94,7 +94,7 @@ class Installation:
     traffic: Traffic
     folder: Path
     life: Life
-    _seen: Mapping[str, Answers] = field(default_factory=dict)
+    _seen: Mapping[str, Answers] = field(default_factory=lambda: dict.fromkeys(MODELS, Answers()))
 
     def live(self) -> None:
         """Take all steps."""
@@ -152,10 +152,10 @@ class Installation:
     def step(self, name: str, said: str) -> None:
         """Note what is there after a step, and what became of the requests since the one before."""
         crd = self.place.session.cluster.client.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{CRD}")
-        answers = self.traffic.answers()
+        answers = self.traffic.answers(since=self._seen)
         self.life.steps[name] = Step(
             said,
-            {model: found.since(self._seen.get(model, Answers())) for model, found in answers.items()},
+            {model: found.since(self._seen[model]) for model, found in answers.items()},
             {model: serving(self.place, model) for model in MODELS},
             operator_pods(self.place),
             crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["description"],

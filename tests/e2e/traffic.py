@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
@@ -11,7 +12,7 @@ from testbed.demo.prompt import ask
 from tests.e2e.answers import PROMPT, answer_of_the_target_alone
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
 
     from tests.e2e.place import Json, Place
@@ -33,6 +34,11 @@ class Answers:
     right: int = 0
     wrong: Sequence[str] = ()
     failed: Sequence[str] = ()
+
+    @property
+    def count(self) -> int:
+        """How many requests came to an end."""
+        return self.right + len(self.wrong) + len(self.failed)
 
     def since(self, before: Answers) -> Answers:
         """Return those that came after an earlier look."""
@@ -83,6 +89,10 @@ class Traffic:
         for thread in self._threads:
             thread.join(END_SECONDS)
 
-    def answers(self) -> dict[str, Answers]:
-        """Return what became of the requests to each model so far."""
+    def answers(self, *, since: Mapping[str, Answers]) -> dict[str, Answers]:
+        """Return what became of the requests to each model so far, at least one of them after an earlier look."""
+        deadline = time.monotonic() + END_SECONDS
+        while any(client.answers.count <= since[name].count for name, client in self._clients.items()):
+            assert time.monotonic() < deadline, "a model no longer answers, nor refuses"
+            time.sleep(PAUSE_SECONDS)
         return {name: client.answers for name, client in self._clients.items()}
