@@ -17,7 +17,7 @@
 {{- if .Values.serviceAccount.create -}}
 {{- default (include "specdec-operator.fullname" .) .Values.serviceAccount.name -}}
 {{- else -}}
-{{- default "default" .Values.serviceAccount.name -}}
+{{- required "serviceAccount.name: name the account that the operator runs as, since serviceAccount.create is false: the rights would go to the namespace's account `default`, and with it to every pod there" .Values.serviceAccount.name -}}
 {{- end -}}
 {{- end -}}
 

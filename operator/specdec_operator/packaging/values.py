@@ -64,7 +64,7 @@ class ServiceAccount(ApiModel):
     create: bool = True
     """Whether it is made."""
     name: Annotated[str, Field(max_length=253)] = ""
-    """Its name; the release's full name if empty, or `default` where none is made."""
+    """Its name; the release's full name if empty. Needed where none is made."""
     annotations: Labels = {}
     """Annotations on it."""
 
@@ -121,8 +121,9 @@ class PrometheusRule(ApiModel):
     """Whether it is made."""
     labels: Labels = {}
     """Labels by which your Prometheus selects it."""
-    documentation: Annotated[str, Field(min_length=1, max_length=400)] = "docs"
-    """Where this release's `docs` are published, as a URL; the `runbook_url` of each alert begins with it."""
+    documentation: Annotated[str, Field(max_length=400, pattern=r"^(https?://\S+)?$")] = ""
+    """Where this release's `docs` are published, as a URL: the `runbook_url` of each alert begins with it. Without it
+    no alert has one."""
 
 
 class Dashboards(ApiModel):

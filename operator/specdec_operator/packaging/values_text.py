@@ -12,7 +12,7 @@ import yaml
 from specdec_operator.packaging.values import ChartValues
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 Schema = dict[str, Any]
 
@@ -68,24 +68,36 @@ def _below(path: tuple[str, ...], part: Schema, default: Any, definitions: Mappi
 
 def values_yaml(schema: Schema) -> str:
     """The text of `values.yaml`."""
+    shown = list(values(schema))
+    settings = [value for value in shown if value.path[0] == "config" and len(value.path) == 2]
     lines = [_HEAD.rstrip("\n")]
-    for value in values(schema):
-        inside_config = value.path[0] == "config" and len(value.path) > 1
-        if inside_config and len(value.path) > 2:
+    for value in shown:
+        if value.path[0] == "config" and len(value.path) > 1:
             continue
         indent = "  " * (len(value.path) - 1)
         if len(value.path) == 1:
             lines.append("")
-        lines += textwrap.wrap(value.description, _WIDTH, initial_indent=f"{indent}# ", subsequent_indent=f"{indent}# ")
-        if inside_config:
-            lines.append(f"{indent}# {_entry(value.path[-1], _example(value))}")
-        elif value.path == ("config",):
-            lines.append("config: {}")
+        lines += _comment(value.description, indent=indent)
+        if value.path == ("config",):
+            lines += _settings(settings)
         elif value.held:
             lines.append(f"{indent}{value.path[-1]}:")
         else:
             lines += [f"{indent}{line}" for line in _entry(value.path[-1], value.default).splitlines()]
     return "\n".join(lines) + "\n"
+
+
+def _comment(text: str, *, indent: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent=f"{indent}# ", subsequent_indent=f"{indent}# ")
+
+
+def _settings(settings: Sequence[Value]) -> list[str]:
+    """The operator's settings, none of which has a value here: what a user writes in place of the empty map."""
+    lines = ["# Those that you set come in place of {}:"]
+    for value in settings:
+        lines += _comment(value.description, indent="#   ")
+        lines.append(f"#   {_entry(value.path[-1], _example(value))}")
+    return [*lines, "config: {}"]
 
 
 def values_table(schema: Schema) -> str:

@@ -23,7 +23,10 @@ def test_what_a_value_is_for_stands_above_it(text: str) -> None:
 
 
 def test_the_operators_settings_are_shown_without_being_set(text: str) -> None:
-    assert "  # workers: 8\n" in text
+    shown = text.partition("# Those that you set come in place of {}:\n")[2].partition("config: {}")[0]
+    settings = yaml.safe_load(shown.replace("#   ", "  "))
+    assert settings["workers"] == 8
+    assert set(settings) == set(values_schema()["properties"]["config"]["properties"])
 
 
 def test_no_line_is_longer_than_an_editor_shows(text: str) -> None:
