@@ -17,6 +17,7 @@ from specdec_operator.api.generated_files import generator_parser, write_or_chec
 from testbed.cluster.errors import TestbedError
 from testbed.cluster.helm import built_helm
 from testbed.cluster.progress import TerminalProgress
+from testbed.operator.chart import CHART, CONFIGURATION, NAME, NAMESPACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -39,11 +40,6 @@ class _Dumper(yaml.SafeDumper):
     }
 
 
-ROOT: Final = Path(__file__).parents[2]
-CHART: Final = ROOT / "charts" / "specdec-operator"
-NAME: Final = "specdec-operator"
-CONFIGURATION: Final = f"{NAME}-configuration"
-NAMESPACE: Final = "specdec-system"
 WATCHED: Final = "specdec-models"
 """The namespace that the overlay for listed namespaces watches, until it is told another."""
 RIGHTS: Final = frozenset({"ClusterRole", "ClusterRoleBinding"})

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
+from testbed.operator.chart import CHART, NAME
 from testbed.operator.errors import OperatorError
 from testbed.operator.install import NAMESPACE
 from testbed.operator.log_text import log_lines
-from testbed.operator.manifests import CHART, NAME
 from testbed.operator.pods import OperatorPods
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from testbed.operator.manifests import CHART, CONFIGURATION, NAME, NAMESPACE, ROOT
+from testbed.operator.chart import CHART, CONFIGURATION, NAME, NAMESPACE, ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from testbed.operator.chart import NAMESPACE
 from testbed.operator.install import SERVICE_ACCOUNT, rights
-from testbed.operator.manifests import NAMESPACE
 from tests.e2e.next_release import MARK, next_chart, overlay
 from tests.e2e.traffic import Answers, Traffic
 

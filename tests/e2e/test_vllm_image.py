@@ -12,7 +12,7 @@ import pytest
 
 import testbed.hub
 from testbed.cluster.cache import cache_directory
-from testbed.operator.manifests import CHART
+from testbed.operator.chart import CHART
 from testbed.runtime.simulator.release import VLLM_IMAGE_REFERENCE
 from tests.e2e.simulator_root import SimulatorRoot, free_ports
 

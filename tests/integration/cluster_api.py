@@ -58,7 +58,7 @@ class Workplace:
         metadata = {
             "namespace": self.namespace,
             "name": name,
-            "ownerReferences": [live_owner_reference(self.owner, controller=True)],
+            "ownerReferences": [live_owner_reference(self.owner) | {"controller": True}],
         }
         return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, **rest}
 

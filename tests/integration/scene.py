@@ -151,8 +151,14 @@ class Scene:
         return await self.names(JOBS, prefix=prefix)
 
     async def artifact(self, role: str, model: str) -> JsonObject:
-        """Return the artifact that a model uses in a role."""
-        used = {a["role"]: a["name"] for a in (await self.model(model))["status"]["artifacts"]}
+        """Return the artifact that a model uses in a role, once it does."""
+        used: dict[str, str] = {}
+
+        async def uses() -> bool:
+            used.update({a["role"]: a["name"] for a in (await self.model(model))["status"]["artifacts"]})
+            return role in used
+
+        await self.until(f"{model}: an artifact as its {role}", uses, seen=model)
         return await self.get(MODEL_ARTIFACTS, used[role])
 
     async def serving_pods(self, model: str) -> list[JsonObject]:

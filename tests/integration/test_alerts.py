@@ -13,7 +13,7 @@ import yaml
 
 from testbed.cluster.helm import built_helm
 from testbed.cluster.promtool import Promtool, built_promtool
-from testbed.operator.manifests import CHART
+from testbed.operator.chart import CHART, ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -98,6 +98,12 @@ def test_every_alert_is_played_both_firing_and_not(rules: Path) -> None:
 def test_every_alert_links_to_where_the_documentation_is_published(rules: Path) -> None:
     links = {alert["alert"]: alert["annotations"]["runbook_url"] for alert in alerts(rules)}
     assert links == {name: f"{PUBLISHED}/operations.md#{name.lower()}" for name in links}
+
+
+def test_without_a_place_of_the_documentation_no_alert_links_to_it() -> None:
+    text = (ROOT / "manifests" / "prometheus" / "prometheus.yaml").read_text()
+    assert "alert: SpecdecModelStalled" in text
+    assert "runbook_url" not in text
 
 
 @pytest.mark.parametrize("dashboard", DASHBOARDS, ids=lambda path: path.stem)

@@ -16,6 +16,7 @@ from specdec_operator.runtimes.table import load_table
 from testbed.cluster.errors import CommandError
 from testbed.cluster.helm import Helm, built_helm
 from testbed.operator import manifests
+from testbed.operator.chart import CHART, CONFIGURATION, ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -28,8 +29,8 @@ pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(1800)]
 
 JsonObject = dict[str, Any]
 
-CHART = manifests.CHART
-MANIFESTS = manifests.ROOT / "manifests"
+
+MANIFESTS = ROOT / "manifests"
 NAMESPACE = "specdec-system"
 TEAMS = ("chart-team-a", "chart-team-b")
 FENCE = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -86,6 +87,8 @@ PROMETHEUS: JsonObject = {
 WRONG: dict[str, tuple[str, str]] = {
     "text for a number": ("replicas=two", "/replicas"),
     "a misspelt value": ("replica=2", "'replica' not allowed"),
+    "an account that nobody makes or names": ("serviceAccount.create=false", "serviceAccount.name: name the account"),
+    "alerts that link to no URL": ("monitoring.prometheusRule.documentation=docs", "/monitoring/prometheusRule"),
     "a misspelt value inside": ("image.tga=1", "'tga' not allowed"),
     "fewer pods than none": ("replicas=-1", "/replicas': minimum: got -1, want 0"),
     "namespaces as text": ("namespaces=team-a", "/namespaces': got string, want array"),
@@ -287,7 +290,7 @@ def test_the_overlay_for_all_namespaces_holds_what_the_one_file_holds(prepared: 
 
     built = prepared.kubectl("kustomize", str(MANIFESTS / "cluster-wide"))
     # The name of the configuration ends with a hash of its content.
-    unhashed = re.sub(rf"\b({manifests.CONFIGURATION})-[a-z0-9]+\b", r"\1", built)
+    unhashed = re.sub(rf"\b({CONFIGURATION})-[a-z0-9]+\b", r"\1", built)
     assert named(unhashed) == named((MANIFESTS / "install.yaml").read_text())
 
 
@@ -310,7 +313,7 @@ def test_what_the_chart_makes_on_request_is_there_without_helm(helm: Helm, prepa
 
 def told(name: str, directory: Path) -> str:
     """Return the block of docs/install.md that begins with a file's name, as it is for a file in a directory."""
-    text = (manifests.ROOT / "docs" / "install.md").read_text()
+    text = (ROOT / "docs" / "install.md").read_text()
     (found,) = (block for block in FENCE.findall(text) if block.startswith(f"# {name}"))
     return str(found).replace("PATH/TO/manifests", os.path.relpath(MANIFESTS, directory))
 

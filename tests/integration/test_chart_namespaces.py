@@ -12,7 +12,7 @@ import pytest_asyncio
 from testbed.cluster.errors import CommandError
 from testbed.cluster.helm import built_helm
 from testbed.operator import operator_in_process
-from testbed.operator.manifests import CHART
+from testbed.operator.chart import CHART
 from tests.integration.scene import baseline, configuration, stage
 
 if TYPE_CHECKING:

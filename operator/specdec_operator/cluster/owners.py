@@ -9,20 +9,18 @@ if TYPE_CHECKING:
     from specdec_operator.cluster.resources import ResourceType
 
 
-def live_owner_reference(owner: JsonObject, *, controller: bool) -> JsonObject:
-    """Return the reference to an owner.
+def live_owner_reference(owner: JsonObject) -> JsonObject:
+    """Return the reference to one owner of several.
 
     Args:
         owner: the owner as the API server returned it.
-        controller: whether it is the one that manages the object.
     """
-    reference = {
+    return {
         "apiVersion": owner["apiVersion"],
         "kind": owner["kind"],
         "name": owner["metadata"]["name"],
         "uid": owner["metadata"]["uid"],
     }
-    return reference | ({"controller": True, "blockOwnerDeletion": True} if controller else {})
 
 
 async def add_owner(api: KubernetesApi, resource: ResourceType, live: JsonObject, *, owner: JsonObject) -> JsonObject:
@@ -44,7 +42,7 @@ async def add_owner(api: KubernetesApi, resource: ResourceType, live: JsonObject
     references = _references(live)
     if any(reference["uid"] == owner["metadata"]["uid"] for reference in references):
         return live
-    return await _write(api, resource, live, references=[*references, live_owner_reference(owner, controller=False)])
+    return await _write(api, resource, live, references=[*references, live_owner_reference(owner)])
 
 
 async def remove_owner(api: KubernetesApi, resource: ResourceType, live: JsonObject, *, owner_uid: str) -> JsonObject:

@@ -17,7 +17,7 @@ def model(uid: str) -> Json:
 
 
 def artifact(*uids: str) -> Json:
-    references = [live_owner_reference(model(uid), controller=False) for uid in uids]
+    references = [live_owner_reference(model(uid)) for uid in uids]
     return {"metadata": {"namespace": "a", "name": "b", "resourceVersion": "7", "ownerReferences": references}}
 
 
@@ -61,8 +61,3 @@ async def test_a_change_of_owners_rests_on_the_version_that_was_read() -> None:
     api: Any = PatchedApi()
     await add_owner(api, MODEL_ARTIFACTS, artifact(), owner=model("y"))
     assert api.operations[0][1] == {"op": "replace", "path": "/metadata/resourceVersion", "value": "7"}
-
-
-def test_a_controllers_reference_blocks_its_deletion() -> None:
-    reference = live_owner_reference(model("x"), controller=True)
-    assert (reference["controller"], reference["blockOwnerDeletion"]) == (True, True)
