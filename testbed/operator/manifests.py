@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import yaml
 
 from specdec_operator.api.generated_files import generator_parser, write_or_check
+from specdec_operator.api.yaml_text import read_yaml_documents
 from testbed.cluster.errors import TestbedError
 from testbed.cluster.helm import built_helm
 from testbed.cluster.progress import TerminalProgress
@@ -90,7 +91,7 @@ def rendered(helm: Helm, *values: str, chart: Path = CHART) -> list[JsonObject]:
     """
     sets = [f"--set={value}" for value in ("crds.keep=false", *values)]
     text = helm.run("template", NAME, str(chart), f"--namespace={NAMESPACE}", "--no-hooks", "--skip-tests", *sets)
-    return [_without_helm(document) for document in yaml.safe_load_all(text) if document]
+    return [_without_helm(document) for document in read_yaml_documents(text) if document]
 
 
 def generated(helm: Helm) -> dict[str, str]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
 from specdec_operator.api.configuration import OperatorConfiguration
+from specdec_operator.api.yaml_text import read_yaml_documents
 from specdec_operator.cluster.rights import WATCHED, rules
 from specdec_operator.runtimes.table import load_table
 from testbed.cluster.errors import CommandError
@@ -136,19 +138,23 @@ def prepared(cluster: Cluster) -> Cluster:
     return cluster
 
 
-def render(helm: Helm, values: JsonObject, directory: Path) -> list[JsonObject]:
-    """Render the chart with a file of values; the test's pod is among the objects."""
-    file = directory / "values.yaml"
-    file.write_text(yaml.safe_dump(values))
-    text = helm.run("template", "specdec-operator", str(CHART), f"--namespace={NAMESPACE}", f"--values={file}")
-    return [document for document in yaml.safe_load_all(text) if document]
+def render(helm: Helm, values: JsonObject) -> list[JsonObject]:
+    """Render the chart with values; the test's pod is among the objects."""
+    return [document for document in read_yaml_documents(_rendered(helm, json.dumps(values))) if document]
+
+
+@cache
+def _rendered(helm: Helm, values: str) -> str:
+    file = helm.home / "values.json"
+    file.write_text(values)
+    return helm.run("template", "specdec-operator", str(CHART), f"--namespace={NAMESPACE}", f"--values={file}")
 
 
 def try_out(cluster: Cluster, documents: Sequence[JsonObject]) -> str:
     """Have the API server judge objects as if they were applied; unknown and repeated fields are errors."""
     return cluster.kubectl(
         *("apply", "--server-side", "--dry-run=server", "--validate=strict", "--force-conflicts", "--filename=-"),
-        stdin=yaml.safe_dump_all(documents),
+        stdin="\n---\n".join(json.dumps(document) for document in documents),
     )
 
 
@@ -162,16 +168,14 @@ def test_helm_finds_nothing_to_complain_about(helm: Helm) -> None:
 
 
 @pytest.mark.parametrize("values", MATRIX.values(), ids=MATRIX)
-def test_the_api_server_takes_every_object(helm: Helm, prepared: Cluster, tmp_path: Path, values: JsonObject) -> None:
-    documents = render(helm, values, tmp_path)
+def test_the_api_server_takes_every_object(helm: Helm, prepared: Cluster, values: JsonObject) -> None:
+    documents = render(helm, values)
     assert len(try_out(prepared, documents).splitlines()) == len(documents)
 
 
 @pytest.mark.parametrize("values", MATRIX.values(), ids=MATRIX)
-def test_the_pods_pass_the_restricted_standard(
-    helm: Helm, prepared: Cluster, tmp_path: Path, values: JsonObject
-) -> None:
-    template = only(render(helm, values, tmp_path), "Deployment")["spec"]["template"]
+def test_the_pods_pass_the_restricted_standard(helm: Helm, prepared: Cluster, values: JsonObject) -> None:
+    template = only(render(helm, values), "Deployment")["spec"]["template"]
     # The account may be one that the chart makes; admission would miss it before it looks at the rest.
     spec = {**template["spec"], "serviceAccountName": "default"}
     metadata = {**template["metadata"], "name": "tried", "namespace": NAMESPACE}
@@ -179,52 +183,52 @@ def test_the_pods_pass_the_restricted_standard(
 
 
 @pytest.mark.parametrize("values", MATRIX.values(), ids=MATRIX)
-def test_the_operator_reads_the_configuration_that_it_is_given(helm: Helm, tmp_path: Path, values: JsonObject) -> None:
-    documents = [d for d in render(helm, values, tmp_path) if "configuration.yaml" in d.get("data", {})]
+def test_the_operator_reads_the_configuration_that_it_is_given(helm: Helm, values: JsonObject) -> None:
+    documents = [d for d in render(helm, values) if "configuration.yaml" in d.get("data", {})]
     configuration = OperatorConfiguration.model_validate(yaml.safe_load(documents[0]["data"]["configuration.yaml"]))
     assert configuration.namespaces == values.get("namespaces", [])
     rows = {row["name"] for row in configuration.releases}
     assert rows <= {release.name for release in load_table(configuration.releases).releases}
 
 
-def test_with_listed_namespaces_nothing_is_cluster_wide_but_the_crds(helm: Helm, tmp_path: Path) -> None:
-    documents = render(helm, {"namespaces": list(TEAMS)}, tmp_path)
+def test_with_listed_namespaces_nothing_is_cluster_wide_but_the_crds(helm: Helm) -> None:
+    documents = render(helm, {"namespaces": list(TEAMS)})
     unplaced = {document["kind"] for document in documents if "namespace" not in document["metadata"]}
     assert unplaced == {"CustomResourceDefinition"}
 
 
-def test_each_listed_namespace_has_the_rights_that_the_code_needs(helm: Helm, tmp_path: Path) -> None:
-    documents = render(helm, {"namespaces": list(TEAMS)}, tmp_path)
+def test_each_listed_namespace_has_the_rights_that_the_code_needs(helm: Helm) -> None:
+    documents = render(helm, {"namespaces": list(TEAMS)})
     roles = {d["metadata"]["namespace"]: d["rules"] for d in documents if d["kind"] == "Role"}
     assert [roles[team] for team in TEAMS] == [rules(WATCHED)] * 2
 
 
-def test_the_cluster_role_has_the_rights_that_the_code_needs(helm: Helm, tmp_path: Path) -> None:
-    assert only(render(helm, {}, tmp_path), "ClusterRole")["rules"] == rules(WATCHED)
+def test_the_cluster_role_has_the_rights_that_the_code_needs(helm: Helm) -> None:
+    assert only(render(helm, {}), "ClusterRole")["rules"] == rules(WATCHED)
 
 
-def test_crds_are_kept_at_an_uninstall_unless_that_is_switched_off(helm: Helm, tmp_path: Path) -> None:
+def test_crds_are_kept_at_an_uninstall_unless_that_is_switched_off(helm: Helm) -> None:
     def policies(values: JsonObject) -> set[str]:
-        crds = [d for d in render(helm, values, tmp_path) if d["kind"] == "CustomResourceDefinition"]
+        crds = [d for d in render(helm, values) if d["kind"] == "CustomResourceDefinition"]
         return {crd["metadata"].get("annotations", {}).get("helm.sh/resource-policy", "") for crd in crds}
 
     assert policies({}) == {"keep"}
     assert policies({"crds": {"keep": False}}) == {""}
 
 
-def test_crds_that_are_kept_are_kept_from_argo_cd_too(helm: Helm, tmp_path: Path) -> None:
-    crds = [d for d in render(helm, {}, tmp_path) if d["kind"] == "CustomResourceDefinition"]
+def test_crds_that_are_kept_are_kept_from_argo_cd_too(helm: Helm) -> None:
+    crds = [d for d in render(helm, {}) if d["kind"] == "CustomResourceDefinition"]
     options = {crd["metadata"]["annotations"]["argocd.argoproj.io/sync-options"] for crd in crds}
     assert options == {"Prune=false"}
 
 
-def test_settings_without_content_are_the_defaults(helm: Helm, tmp_path: Path) -> None:
-    assert render(helm, {"config": None}, tmp_path) == render(helm, {}, tmp_path)
+def test_settings_without_content_are_the_defaults(helm: Helm) -> None:
+    assert render(helm, {"config": None}) == render(helm, {})
 
 
-def test_a_changed_setting_starts_new_pods(helm: Helm, tmp_path: Path) -> None:
+def test_a_changed_setting_starts_new_pods(helm: Helm) -> None:
     def annotations(values: JsonObject) -> JsonObject:
-        template: JsonObject = only(render(helm, values, tmp_path), "Deployment")["spec"]["template"]["metadata"]
+        template: JsonObject = only(render(helm, values), "Deployment")["spec"]["template"]["metadata"]
         return template
 
     assert annotations({}) == annotations({})
@@ -238,21 +242,21 @@ def test_no_label_and_no_annotation_of_a_user_takes_the_place_of_the_charts(helm
     assert "own" not in helm.run("template", "op", str(CHART), "--set=crds.install=false", f"--values={file}").split()
 
 
-def test_the_objects_of_the_prometheus_operator_are_rendered_on_request(helm: Helm, tmp_path: Path) -> None:
-    documents = render(helm, PROMETHEUS, tmp_path)
+def test_the_objects_of_the_prometheus_operator_are_rendered_on_request(helm: Helm) -> None:
+    documents = render(helm, PROMETHEUS)
     kinds = {document["kind"] for document in documents if document["apiVersion"] == PROMETHEUS_OPERATOR}
     assert kinds == {"ServiceMonitor", "PodMonitor", "PrometheusRule"}
 
 
-def test_the_service_monitor_selects_the_service_of_the_metrics(helm: Helm, tmp_path: Path) -> None:
-    documents = render(helm, PROMETHEUS, tmp_path)
+def test_the_service_monitor_selects_the_service_of_the_metrics(helm: Helm) -> None:
+    documents = render(helm, PROMETHEUS)
     service, monitor = only(documents, "Service"), only(documents, "ServiceMonitor")
     assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
     assert monitor["spec"]["endpoints"][0]["port"] in {port["name"] for port in service["spec"]["ports"]}
 
 
-def test_alerts_look_at_the_job_of_the_releases_own_service(helm: Helm, tmp_path: Path) -> None:
-    documents = render(helm, PROMETHEUS | {"fullnameOverride": "speculation"}, tmp_path)
+def test_alerts_look_at_the_job_of_the_releases_own_service(helm: Helm) -> None:
+    documents = render(helm, PROMETHEUS | {"fullnameOverride": "speculation"})
     text = json.dumps(only(documents, "PrometheusRule"))
     assert only(documents, "Service")["metadata"]["name"] == "speculation-metrics"
     assert 'job=\\"speculation-metrics\\"' in text
@@ -272,14 +276,14 @@ def test_the_manifests_are_what_the_chart_renders(helm: Helm) -> None:
 
 
 def test_the_api_server_takes_the_one_file(prepared: Cluster) -> None:
-    documents = list(yaml.safe_load_all((MANIFESTS / "install.yaml").read_text()))
+    documents = read_yaml_documents((MANIFESTS / "install.yaml").read_text())
     assert len(try_out(prepared, documents).splitlines()) == len(documents)
 
 
 @pytest.mark.parametrize("overlay", ["cluster-wide", "namespaced", "dashboards", "network-policy"])
 def test_the_api_server_takes_what_kustomize_builds(prepared: Cluster, overlay: str) -> None:
     text = prepared.kubectl("kustomize", str(MANIFESTS / overlay))
-    documents = list(yaml.safe_load_all(text))
+    documents = read_yaml_documents(text)
     assert len(try_out(prepared, documents).splitlines()) == len(documents)
 
 
@@ -295,20 +299,20 @@ def test_the_overlay_for_all_namespaces_holds_what_the_one_file_holds(prepared: 
 
 
 def test_the_overlay_for_listed_namespaces_binds_cluster_wide_nothing_but_the_crds(prepared: Cluster) -> None:
-    documents = list(yaml.safe_load_all(prepared.kubectl("kustomize", str(MANIFESTS / "namespaced"))))
+    documents = read_yaml_documents(prepared.kubectl("kustomize", str(MANIFESTS / "namespaced")))
     unplaced = {document["kind"] for document in documents if "namespace" not in document["metadata"]}
     assert unplaced == {"CustomResourceDefinition", "Namespace"}
 
 
-def test_what_the_chart_makes_on_request_is_there_without_helm(helm: Helm, prepared: Cluster, tmp_path: Path) -> None:
+def test_what_the_chart_makes_on_request_is_there_without_helm(helm: Helm, prepared: Cluster) -> None:
     def named(documents: Iterable[JsonObject]) -> set[tuple[str, str]]:
         return {(document["kind"], document["metadata"]["name"]) for document in documents}
 
     folders = ("prometheus", "dashboards", "network-policy")
-    built = [d for name in folders for d in yaml.safe_load_all(prepared.kubectl("kustomize", str(MANIFESTS / name)))]
+    built = [d for name in folders for d in read_yaml_documents(prepared.kubectl("kustomize", str(MANIFESTS / name)))]
     monitoring = {**PROMETHEUS["monitoring"], "dashboards": {"enabled": True}}
-    requested = render(helm, {"monitoring": monitoring, "networkPolicy": {"enabled": True}}, tmp_path)
-    assert named(built) == named(requested) - named(render(helm, {}, tmp_path))
+    requested = render(helm, {"monitoring": monitoring, "networkPolicy": {"enabled": True}})
+    assert named(built) == named(requested) - named(render(helm, {}))
 
 
 def told(name: str, directory: Path) -> str:
@@ -319,7 +323,7 @@ def told(name: str, directory: Path) -> str:
 
 
 def test_helm_takes_the_values_that_are_told(helm: Helm, tmp_path: Path) -> None:
-    documents = render(helm, yaml.safe_load(told("values.yaml", tmp_path)), tmp_path)
+    documents = render(helm, yaml.safe_load(told("values.yaml", tmp_path)))
     assert only(documents, "Deployment")["spec"]["replicas"] == 2
 
 
@@ -328,7 +332,7 @@ def test_the_kustomization_that_is_told_makes_a_whole_operator(prepared: Cluster
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(told(name, path.parent))
-    documents = list(yaml.safe_load_all(prepared.kubectl("kustomize", str(tmp_path))))
+    documents = read_yaml_documents(prepared.kubectl("kustomize", str(tmp_path)))
     settings = only(documents, "ConfigMap")["data"]["configuration.yaml"]
     assert OperatorConfiguration.model_validate(yaml.safe_load(settings)).namespaces == ["team-a"]
     assert {d["metadata"].get("namespace") for d in documents if d["kind"] == "Role"} == {NAMESPACE, "team-a"}
@@ -340,7 +344,7 @@ def test_another_namespace_for_the_operator_moves_its_account_and_its_lease(prep
     cluster_wide = os.path.relpath(MANIFESTS / "cluster-wide", tmp_path)
     kustomization = {"namespace": "ops", "resources": [cluster_wide]}
     (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
-    documents = list(yaml.safe_load_all(prepared.kubectl("kustomize", str(tmp_path))))
+    documents = read_yaml_documents(prepared.kubectl("kustomize", str(tmp_path)))
     subjects = [s["namespace"] for d in documents for s in d.get("subjects", [])]
     assert set(subjects) == {"ops"}
     assert only(documents, "Deployment")["metadata"]["namespace"] == "ops"
@@ -357,6 +361,6 @@ def test_an_operator_of_listed_namespaces_is_moved_as_told(prepared: Cluster, tm
         (tmp_path / folder).mkdir(exist_ok=True)
         relative = text.replace(str(MANIFESTS), os.path.relpath(MANIFESTS, tmp_path / folder))
         (tmp_path / folder / "kustomization.yaml").write_text(relative)
-    documents = list(yaml.safe_load_all(prepared.kubectl("kustomize", str(tmp_path))))
+    documents = read_yaml_documents(prepared.kubectl("kustomize", str(tmp_path)))
     assert {s["namespace"] for d in documents for s in d.get("subjects", [])} == {"ops"}
     assert {d["metadata"].get("namespace") for d in documents if d["kind"] == "Role"} == {"ops", "team-a"}

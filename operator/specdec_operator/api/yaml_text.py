@@ -19,6 +19,15 @@ def read_yaml(text: str) -> Any:
     return yaml.load(text, Loader=_LOADER)  # noqa: S506 - a safe loader either way
 
 
+def read_yaml_documents(text: str) -> list[Any]:
+    """The documents of a text; an empty one is None.
+
+    Raises:
+        yaml.YAMLError: It is no YAML.
+    """
+    return list(yaml.load_all(text, Loader=_LOADER))  # noqa: S506 - a safe loader either way
+
+
 def write_yaml(value: Any, *, width: int = 80, allow_unicode: bool = False) -> str:
     """One document, with keys in their own order.
 
