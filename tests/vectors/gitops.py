@@ -8,6 +8,8 @@ from typing import Any
 
 import yaml
 
+from specdec_operator.api.yaml_text import read_yaml
+
 JsonObject = dict[str, Any]
 FILE = Path(__file__).parent / "gitops_states.yaml"
 HEAD = """\
@@ -44,7 +46,7 @@ class State:
 
 def states(file: Path = FILE) -> list[State]:
     """Every recorded state."""
-    listed = yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else None
+    listed = read_yaml(file.read_text(encoding="utf-8")) if file.exists() else None
     return [State(entry["object"], **entry["verdict"]) for entry in listed or []]
 
 
