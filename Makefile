@@ -31,7 +31,7 @@ test: check ## Everything: check, unit tests, a real control plane, real pods.
 	@$(python) -m testbed.cluster build --helm --promtool $(shell [ "$$(id -u)" = 0 ] && echo --node)
 	@[ "$$(id -u)" != 0 ] || $(python) -m testbed.runtime build
 	@[ "$$(id -u)" != 0 ] || $(python) -m testbed.operator build
-	@$(python) -m pytest --numprocesses=3 --max-worker-restart=0
+	@$(python) -m pytest --numprocesses=2 --max-worker-restart=0
 
 .PHONY: check
 check: .venv/.made ## Lint, types, import rules, generated files.

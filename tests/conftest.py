@@ -1,8 +1,8 @@
-"""Settings of all tests, and how three workers share them.
+"""Settings of all tests, and how two workers share them.
 
-Most of the time the tests with a cluster wait, so `make test` runs three workers side by side: one has the lane of the
-control plane that the operators under test share, one that of the real node, and the third begins with all other tests,
-which fill what is left of any worker's time.
+Most of the time the tests with a cluster wait, so `make test` runs two workers side by side, each with a lane of its
+own: one has the control plane that the operators under test share, the other the real node. All other tests come
+last: they fill what is left of either's time.
 """
 
 from __future__ import annotations
