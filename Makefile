@@ -4,6 +4,10 @@ SHELL := bash
 .DEFAULT_GOAL := help
 # Where a machine's environment forbids compiled files, each of the many Python programs of a run would compile again.
 export PYTHONDONTWRITEBYTECODE :=
+# A network that looks into TLS adds its certificate to the system's; uv has its own unless it is told.
+ifneq ($(wildcard /etc/ssl/certs/ca-certificates.crt),)
+export UV_SYSTEM_CERTS ?= true
+endif
 
 python := .venv/bin/python
 check := .venv/bin
