@@ -11,9 +11,10 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
-from specdec_operator.cluster.errors import ApiError, ClusterError
+from specdec_operator.cluster.errors import ApiError
 from specdec_operator.cluster.permissions import missing_in_words
 from specdec_operator.reconcile.definitions import outdated_in_words
+from specdec_operator.reconcile.rounds import one_round
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -81,12 +82,7 @@ class Preconditions:
             if not self._troubled:
                 await _unless_set(self._asked, AT_REST_SECONDS - SOON_SECONDS)
             self._asked.clear()
-            try:
-                await self.look()
-            except ClusterError as error:
-                _log.warning("what is missing can't be told: %s", error)
-            except Exception:  # noqa: BLE001 - the task boundary: one failed look must not end the looking
-                _log.exception("what is missing can't be told")
+            await one_round(self.look, failed="what is missing can't be told")
 
     async def look(self) -> None:
         """Look once, and tell what has changed."""

@@ -6,9 +6,10 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Literal
 
-from specdec_operator.cluster.errors import ClusterError, Forbidden
+from specdec_operator.cluster.errors import Forbidden
 from specdec_operator.cluster.resources import MODEL_ARTIFACTS, SPECULATIVE_MODELS
 from specdec_operator.reconcile.queue import Key
+from specdec_operator.reconcile.rounds import one_round
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -55,22 +56,14 @@ class Resync:
         """Go on until cancelled; a round that fails is logged, the next one comes."""
         while True:
             await self._sleep(self._period * (1 + _SPREAD * (2 * self._jitter() - 1)))
-            await self._round()
+            await one_round(self.once, failed="resync failed")
 
     async def run_when(self, wanted: asyncio.Event) -> None:
         """Make a round each time that it is wanted, until cancelled."""
         while True:
             await wanted.wait()
             wanted.clear()
-            await self._round()
-
-    async def _round(self) -> None:
-        try:
-            await self.once()
-        except ClusterError as error:
-            _log.warning("resync failed: %s", error)
-        except Exception:  # noqa: BLE001 - the task boundary: one failed round must not end the resync
-            _log.exception("resync failed")
+            await one_round(self.once, failed="resync failed")
 
     async def once(self) -> None:
         """Add every object now; a namespace that may not be listed keeps back no other."""
