@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from testbed.demo.errors import DemoError
 from testbed.demo.objects import GPU
 from testbed.operator.chart import NAME as CHART_NAME
-from testbed.operator.install import NAMESPACE as OPERATOR_NAMESPACE
+from testbed.operator.chart import NAMESPACE as OPERATOR_NAMESPACE
 from testbed.session import GPUS, PRODUCT
 
 if TYPE_CHECKING:

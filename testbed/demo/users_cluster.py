@@ -21,10 +21,10 @@ from testbed.demo.port_forward import through_port_forward
 from testbed.demo.preconditions import load_commands, nodes_without_images, require_usable
 from testbed.demo.served import DEADLINE_SECONDS, SIMULATOR_NOTE, check_operator, last_words, manifests_name
 from testbed.demo.watching import Watch, apply
+from testbed.operator.chart import NAMESPACE as OPERATOR_NAMESPACE
 from testbed.operator.errors import OperatorError
 from testbed.operator.image import operator_image_reference
 from testbed.operator.install import CRDS
-from testbed.operator.install import NAMESPACE as OPERATOR_NAMESPACE
 from testbed.operator.release import OperatorRelease
 from testbed.runtime.simulator.release import IMAGE_REFERENCE
 from testbed.session import configuration, install_operator, running_hub, simulator_release

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from specdec_operator.cluster.rights import own, rules
+from testbed.operator.chart import NAMESPACE, ROOT
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from testbed.cluster import ClusterAccess
 
-ROOT = Path(__file__).parents[2]
 CRDS = ROOT / "crds"
 MANIFEST = ROOT / "manifests" / "operator.yaml"
-NAMESPACE = "specdec-system"
 SERVICE_ACCOUNT = "specdec-operator"
 # What an operator needs that runs as a process beside the cluster; as a pod it comes by its chart.
 KINDS = frozenset({"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"})

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import aiohttp
 
 from testbed.cluster.errors import CommandError
-from testbed.operator.chart import NAME
+from testbed.operator.chart import NAME, NAMESPACE
 from testbed.operator.errors import OperatorError
-from testbed.operator.install import NAMESPACE
 from testbed.operator.metrics import Requests, read_gauge, read_requests
 from testbed.operator.pod_state import container_ids, is_ready, running_container, trouble, waits_in_vain
 

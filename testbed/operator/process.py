@@ -17,8 +17,9 @@ import yaml
 from testbed.cluster.control_plane import LOOPBACK
 from testbed.cluster.ports import free_ports
 from testbed.cluster.processes import OWNER_VARIABLE
+from testbed.operator.chart import ROOT
 from testbed.operator.errors import OperatorError
-from testbed.operator.install import ROOT, operator_kubeconfig
+from testbed.operator.install import operator_kubeconfig
 from testbed.operator.metrics import Requests, read_gauge, read_requests
 
 if TYPE_CHECKING:

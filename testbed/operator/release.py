@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from testbed.operator.chart import CHART, NAME
+from testbed.operator.chart import CHART, NAME, NAMESPACE
 from testbed.operator.errors import OperatorError
-from testbed.operator.install import NAMESPACE
 from testbed.operator.log_text import log_lines
 from testbed.operator.pods import OperatorPods
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import shutil
-from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from testbed.cluster.cache import exclusive
 from testbed.runtime import base_layers
 from testbed.runtime.image_config import PLAYED, Flavour, PlayedRelease, played
 from testbed.runtime.layer_tar import LayerFile, content_key, files_under, write_layer
@@ -18,7 +17,7 @@ from testbed.runtime.oci import write_images
 from testbed.runtime.simulator.release import IMAGE_REFERENCE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
 _RUNTIME = Path(__file__).parent
 _SIMULATOR_ROOT = "opt/specdec-simulator/"
@@ -60,7 +59,7 @@ def build_image(*, cache: Path, progress: Callable[[str], None]) -> BuiltImage:
     images = cache / "images"
     layers = images / "layers"
     layers.mkdir(parents=True, exist_ok=True)
-    with _one_build_at_a_time(images):
+    with exclusive(images / "build.lock"):
         below = (base_layers.debian_layer(layers, progress), base_layers.triton_layer(layers, progress))
         own = {release.reference: _own_files(release) for release in PLAYED}
         parts = [f"{release.config!r}{_keys(own[release.reference])}" for release in PLAYED]
@@ -79,7 +78,7 @@ def image_layers(*, cache: Path, progress: Callable[[str], None], reference: str
     """Build an image's layers alone, bottom first: what a test unpacks to have its root file system."""
     layers = cache / "images" / "layers"
     layers.mkdir(parents=True, exist_ok=True)
-    with _one_build_at_a_time(cache / "images"):
+    with exclusive(cache / "images" / "build.lock"):
         below = (base_layers.debian_layer(layers, progress), base_layers.triton_layer(layers, progress))
         return (*below, *_own_layers(layers, _own_files(played(reference))))
 
@@ -87,13 +86,6 @@ def image_layers(*, cache: Path, progress: Callable[[str], None], reference: str
 def image_environment(reference: str = IMAGE_REFERENCE) -> dict[str, str]:
     """Return the variables that a container of an image starts with."""
     return dict(played(reference).config.environment)
-
-
-@contextmanager
-def _one_build_at_a_time(images: Path) -> Iterator[None]:
-    with (images / "build.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 _OwnFiles: TypeAlias = "Mapping[str, tuple[LayerFile, ...]]"

@@ -14,7 +14,8 @@ import pytest_asyncio
 
 from testbed.dev.reload import Reloader, changes_below, keep_reloading
 from testbed.operator import OperatorProcess
-from testbed.operator.install import ROOT, grant_instance
+from testbed.operator.chart import ROOT
+from testbed.operator.install import grant_instance
 from tests.integration.scene import configuration
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from specdec_operator.reconcile.rounds import one_round
     ("error", "with_trace"), [(ServerUnavailable(status=503), False), (KeyError("metadata"), True)]
 )
 async def test_what_goes_wrong_ends_the_round_alone(
-    error: Exception, with_trace: bool, caplog: pytest.LogCaptureFixture
+    *, error: Exception, with_trace: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def work() -> None:
         raise error
