@@ -17,9 +17,11 @@ from xdist.scheduler import LoadScopeScheduling
 
 from testbed.cluster import ClusterOptions, RealNode, TerminalProgress, running_cluster
 from testbed.cluster.lifecycle import clean
+from testbed.event_loop import PatientLoop
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    import asyncio
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from xdist.remote import Producer
 
@@ -51,6 +53,11 @@ def pytest_configure() -> None:
     """Properties are not timed: how long an example takes says more of the machine than of the code."""
     hypothesis.settings.register_profile("untimed", deadline=None)
     hypothesis.settings.load_profile("untimed")
+
+
+def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Have every test's loop wait for the connections that it closed."""
+    return {"patient": PatientLoop}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -17,6 +17,7 @@ from specdec_operator.app import Surroundings, run_operator
 from specdec_operator.cluster.login import load_credentials
 from testbed.cluster.control_plane import LOOPBACK
 from testbed.cluster.ports import free_ports
+from testbed.event_loop import PatientLoop
 from testbed.operator.errors import OperatorError
 from testbed.operator.install import operator_kubeconfig
 from testbed.operator.metrics import Requests, read_requests
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 START_SECONDS = 60.0
 STOP_SECONDS = 30.0
 POLL_SECONDS = 0.1
-CLOSE_SECONDS = 0.25
 
 
 @dataclass
@@ -103,7 +103,8 @@ class InProcessOperator:
 
     def _run(self) -> None:
         try:
-            asyncio.run(self._operate())
+            with asyncio.Runner(loop_factory=PatientLoop) as runner:
+                runner.run(self._operate())
         except Exception as error:  # noqa: BLE001 - the thread's end: whoever stops it gets to know
             self._failure = error
 
@@ -120,8 +121,6 @@ class InProcessOperator:
                 prover=self.prover,
             )
         )
-        # TLS connections take a moment to close; the loop must still be there.
-        await asyncio.sleep(CLOSE_SECONDS)
 
 
 @asynccontextmanager

@@ -39,7 +39,6 @@ JsonObject = dict[str, Any]
 
 SECONDS = 60.0
 POLL_SECONDS = 0.2
-CLOSE_SECONDS = 0.25
 PRODUCT = "NVIDIA-H100-80GB-HBM3"
 INSTANCE = "specdec-system/specdec-operator"
 
@@ -311,8 +310,6 @@ async def stage(cluster: Cluster) -> AsyncIterator[Stage]:
             playing.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await playing
-    # TLS connections take a moment to close; the loop must still be there.
-    await asyncio.sleep(CLOSE_SECONDS)
 
 
 def _storage_class() -> JsonObject:

@@ -21,7 +21,7 @@ from specdec_operator.cluster.resources import (
     ResourceType,
 )
 from tests import argocd, kstatus
-from tests.integration.scene import CLOSE_SECONDS, NAMESPACES, JsonObject, Scene, Stage, baseline, current
+from tests.integration.scene import NAMESPACES, JsonObject, Scene, Stage, baseline, current
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -78,7 +78,6 @@ async def tool(operated: Stage) -> AsyncIterator[HttpKubernetesApi]:
     credentials = kubeconfig_credentials(operated.cluster.kubeconfig)
     async with open_session(credentials) as session:
         yield HttpKubernetesApi(session, credentials.server, field_manager=MANAGER)
-    await asyncio.sleep(CLOSE_SECONDS)
 
 
 async def sync(tool: HttpKubernetesApi) -> dict[str, JsonObject]:
