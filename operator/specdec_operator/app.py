@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 _ORDERLY_SECONDS = 25
 """How long a leader may take to end; less than the pod's grace period."""
 
+_REST_SECONDS = 0.5
+"""A burst of events lasts a few tenths of a second; what it leads to takes seconds at least."""
+
 _REFUSED = frozenset({"400", "403", "422", "500"})
 """Answers that may come from a missing right, or a CRD that lacks a field."""
 
@@ -81,7 +84,7 @@ async def run_operator(surroundings: Surroundings) -> None:
         CredentialsError: The API server refuses the credentials.
     """
     metrics = Metrics(CollectorRegistry())
-    queue = WorkQueue(observer=metrics)
+    queue = WorkQueue(observer=metrics, rest=_REST_SECONDS)
     health = Health(oldest_wait=lambda: queue.oldest_wait)
     async with AsyncExitStack() as stack:
         session = await stack.enter_async_context(open_session(surroundings.credentials))

@@ -1,7 +1,8 @@
 """The keyed work queue: each key is worked on by one worker at a time, retried with growing delays, never lost.
 
 A key added while it waits is one run, not two; a key added while it runs is run again afterwards. Nothing but the key
-is kept: a run reads the live state, so it doesn't matter how many changes led to it.
+is kept: a run reads the live state, so it doesn't matter how many changes led to it. Changes come in bursts (a run's
+own writes, then what controllers make of them), so a key rests after each run: one run sees what a burst led to.
 """
 
 from __future__ import annotations
@@ -131,6 +132,7 @@ class WorkQueue:
         clock: seconds on a scale that only grows.
         jitter: random numbers from 0 to 1.
         observer: told what happens.
+        rest: seconds between a key's run and its next one; a key that has not run for so long runs at once.
     """
 
     def __init__(
@@ -140,15 +142,18 @@ class WorkQueue:
         clock: Callable[[], float] = time.monotonic,
         jitter: Callable[[], float] = random.random,
         observer: QueueObserver | None = None,
+        rest: float = 0.0,
     ) -> None:
         self.observer = observer or SilentObserver()
         self.clock = clock
         self._backoff = backoff or Backoff()
         self._jitter = jitter
+        self._rest = rest
         # Insertion order is the order of service; the value is when the key was due.
         self._waiting: dict[Key, float] = {}
-        self._again: dict[Key, float] = {}
+        self._again: set[Key] = set()
         self._active: set[Key] = set()
+        self._resting: dict[Key, asyncio.TimerHandle] = {}
         self._scheduled: dict[Key, _Scheduled] = {}
         self._failures: dict[Key, int] = {}
         self._wake = asyncio.Event()
@@ -203,11 +208,12 @@ class WorkQueue:
         return self._start(next(iter(self._waiting)))
 
     def done(self, key: Key) -> None:
-        """Say that a key's run has ended; a key that was added meanwhile waits again."""
+        """Say that a key's run has ended; a key that was added meanwhile waits again once it has rested."""
         self._active.discard(key)
-        due = self._again.pop(key, None)
-        if due is not None:
-            self._wait(key, due)
+        if self._rest and not self._closed:
+            self._resting[key] = asyncio.get_running_loop().call_later(self._rest, self._rested, key)
+        else:
+            self._resume(key)
         self._note_idle()
 
     def forget(self, key: Key) -> None:
@@ -237,6 +243,9 @@ class WorkQueue:
             self._waiting.clear()
             self._again.clear()
             self.observer.depth(0)
+        for key in list(self._resting):
+            self._resting[key].cancel()
+            self._rested(key)
         self._wake.set()
         self._note_idle()
         await self._idle.wait()
@@ -244,17 +253,26 @@ class WorkQueue:
     def _enqueue(self, key: Key) -> None:
         if key in self._waiting:
             return
-        if key in self._active:
-            self._again.setdefault(key, self.clock())
+        if key in self._active or key in self._resting:
+            self._again.add(key)
             return
-        self._wait(key, self.clock())
+        self._wait(key)
 
     def _fall_due(self, key: Key) -> None:
         del self._scheduled[key]
         self._enqueue(key)
 
-    def _wait(self, key: Key, due: float) -> None:
-        self._waiting[key] = due
+    def _rested(self, key: Key) -> None:
+        del self._resting[key]
+        self._resume(key)
+
+    def _resume(self, key: Key) -> None:
+        if key in self._again:
+            self._again.remove(key)
+            self._wait(key)
+
+    def _wait(self, key: Key) -> None:
+        self._waiting[key] = self.clock()
         self._idle.clear()
         self.observer.depth(len(self._waiting))
         self._wake.set()

@@ -106,6 +106,70 @@ def test_a_key_not_added_while_it_ran_does_not_come_again() -> None:
     play(scenario)
 
 
+def test_a_key_rests_after_its_run() -> None:
+    async def scenario() -> None:
+        work = queue(rest=3)
+        work.add(A)
+        work.done(await work.get())
+        work.add(A)
+        await work.get()
+        assert virtual_now() == pytest.approx(3)
+
+    play(scenario)
+
+
+def test_a_key_added_while_it_runs_rests_first() -> None:
+    async def scenario() -> None:
+        work = queue(rest=3)
+        work.add(A)
+        await work.get()
+        work.add(A)
+        await asyncio.sleep(1)
+        work.done(A)
+        await work.get()
+        assert virtual_now() == pytest.approx(4)
+
+    play(scenario)
+
+
+def test_what_is_added_during_a_rest_is_one_run() -> None:
+    async def scenario() -> None:
+        work = queue(rest=3)
+        work.add(A)
+        work.done(await work.get())
+        for _ in range(10):
+            work.add(A)
+        work.done(await work.get())
+        assert await next_key(work, within=60) is None
+
+    play(scenario)
+
+
+def test_a_key_that_has_rested_runs_at_once() -> None:
+    async def scenario() -> None:
+        work = queue(rest=3)
+        work.add(A)
+        work.done(await work.get())
+        await asyncio.sleep(4)
+        work.add(A)
+        await work.get()
+        assert virtual_now() == pytest.approx(4)
+
+    play(scenario)
+
+
+def test_the_rest_of_one_key_does_not_delay_another() -> None:
+    async def scenario() -> None:
+        work = queue(rest=3)
+        work.add(A)
+        work.done(await work.get())
+        work.add(B)
+        await work.get()
+        assert virtual_now() == pytest.approx(0)
+
+    play(scenario)
+
+
 def test_a_waiting_worker_is_woken() -> None:
     async def scenario() -> None:
         work = queue()
@@ -288,6 +352,33 @@ def test_draining_runs_what_waits_and_what_was_added_during_a_run() -> None:
             work.done(key)
         await draining
         assert rest == [B, A]
+
+    play(scenario)
+
+
+def test_draining_waits_for_no_rest() -> None:
+    async def scenario() -> None:
+        work = queue(rest=3)
+        work.add(A)
+        work.done(await work.get())
+        work.add(A)
+        draining = asyncio.create_task(work.shut_down(drain=True))
+        await asyncio.sleep(1)
+        work.done(await work.get())
+        await draining
+        assert virtual_now() == pytest.approx(1)
+
+    play(scenario)
+
+
+def test_shutting_down_waits_for_no_rest() -> None:
+    async def scenario() -> None:
+        work = queue(rest=3)
+        work.add(A)
+        work.done(await work.get())
+        work.add(A)
+        await work.shut_down()
+        assert (work.depth, virtual_now()) == (0, pytest.approx(0))
 
     play(scenario)
 
