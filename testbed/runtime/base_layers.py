@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from testbed.runtime import bytecode
 from testbed.runtime.layer_tar import LayerFile, files_under, write_layer
 from testbed.runtime.tools import debian_program, pip_install_argv, run_shown
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 _IMAGE = Path(__file__).parent / "image"
 _DEBIAN_PACKAGES = ("ca-certificates", "libpython3.11", "openmpi-bin", "procps", "python3")
 _UNWANTED = ("/usr/share/man/*", "/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/info/*")
-_SITE_PACKAGES = "usr/local/lib/python3.11/dist-packages/"
+# Only the installation itself needs more of Perl than perl-base.
+_PERL = '"$1/usr/share/perl" "$1/usr/lib/x86_64-linux-gnu/perl"'
 _TRITON = "opt/tritonserver/"
 
 
@@ -42,17 +44,23 @@ def _debian_arguments() -> list[str]:
     licences = "--dpkgopt=path-include=/usr/share/doc/*/copyright"
     # NVIDIA's images have this user, without a home of its own.
     user = '--customize-hook=chroot "$1" useradd --uid 1000 --user-group --no-create-home triton-server'
+    perl = f"--customize-hook=rm -r {_PERL}"
     packages = ",".join(_DEBIAN_PACKAGES)
-    return ["--variant=minbase", f"--include={packages}", *excluded, licences, user]
+    return ["--variant=minbase", f"--include={packages}", *excluded, licences, user, perl]
 
 
-def triton_layer(layers: Path, progress: Callable[[str], None]) -> Path:
+def triton_layer(layers: Path, debian: Path, progress: Callable[[str], None]) -> Path:
     """Return the layer of tritonserver and the Python packages; unpacked from wheels when not in the cache yet.
+
+    Args:
+        layers: the cache's folder.
+        debian: the layer below, whose Python compiles the packages.
+        progress: gets one line for each thing that happens.
 
     Raises:
         ImageBuildError: the wheels can't be had.
     """
-    locks = [_IMAGE / "tritonserver.txt", _IMAGE / "requirements.txt", Path(__file__)]
+    locks = [_IMAGE / "tritonserver.txt", _IMAGE / "requirements.txt", Path(__file__), Path(bytecode.__file__)]
     layer = layers / f"triton-{_key([lock.read_text() for lock in locks])}.tar"
     if not layer.exists():
         partial = layer.with_suffix(".partial")
@@ -61,7 +69,9 @@ def triton_layer(layers: Path, progress: Callable[[str], None]) -> Path:
             for requirements, target, glibc in ((locks[0], triton, "2_35"), (locks[1], packages, "2_28")):
                 argv = pip_install_argv(requirements=requirements, target=target, glibc=glibc)
                 run_shown(argv, step="wheels", progress=progress)
-            write_layer(partial, [*_triton_files(triton), *_package_files(packages)])
+            files = [*_triton_files(triton), *_package_files(packages)]
+            with bytecode.with_bytecode(files, debian=debian, progress=progress) as compiled:
+                write_layer(partial, compiled)
         partial.rename(layer)
     return layer
 
@@ -85,7 +95,7 @@ def _triton_files(wheel: Path) -> list[LayerFile]:
 def _package_files(packages: Path) -> list[LayerFile]:
     shutil.rmtree(packages / "bin", ignore_errors=True)  # scripts of this machine's interpreter
     return [
-        LayerFile(f"{_SITE_PACKAGES}{file.path}", file.source)
+        LayerFile(f"{bytecode.SITE_PACKAGES}{file.path}", file.source)
         for file in files_under(packages)
         if "tests" not in Path(file.path).parts
     ]

@@ -11,21 +11,23 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from testbed.cluster.cache import exclusive
 from testbed.runtime import base_layers
+from testbed.runtime.bytecode import SIMULATOR, SITE_PACKAGES, layer_key, with_bytecode
 from testbed.runtime.image_config import PLAYED, Flavour, PlayedRelease, played
-from testbed.runtime.layer_tar import LayerFile, content_key, files_under, write_layer
+from testbed.runtime.layer_tar import LayerFile, files_under, write_layer
 from testbed.runtime.oci import write_images
 from testbed.runtime.simulator.release import IMAGE_REFERENCE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+
+    from testbed.runtime.oci import ImageConfig
 
 _RUNTIME = Path(__file__).parent
-_SIMULATOR_ROOT = "opt/specdec-simulator/"
 _SHARED_FILES = (
     "opt/nvidia/",
     "opt/tritonserver/python/",
     "usr/local/bin/nvidia-smi",
-    "usr/local/lib/python3.11/dist-packages/specdec-simulator.pth",
+    f"{SITE_PACKAGES}specdec-simulator.pth",
 )
 
 
@@ -60,7 +62,7 @@ def build_image(*, cache: Path, progress: Callable[[str], None]) -> BuiltImage:
     layers = images / "layers"
     layers.mkdir(parents=True, exist_ok=True)
     with exclusive(images / "build.lock"):
-        below = (base_layers.debian_layer(layers, progress), base_layers.triton_layer(layers, progress))
+        below = _below(layers, progress)
         own = {release.reference: _own_files(release) for release in PLAYED}
         parts = [f"{release.config!r}{_keys(own[release.reference])}" for release in PLAYED]
         key = sha256("\0".join([*(layer.name for layer in below), *parts]).encode())
@@ -68,7 +70,7 @@ def build_image(*, cache: Path, progress: Callable[[str], None]) -> BuiltImage:
         record = archive.with_suffix(".json")
         if not (archive.exists() and record.exists()):
             progress(f"image: writing {archive.name}")
-            _write(archive, record, below, own)
+            _write(archive, record, [(each.config, _layers(below, own[each.reference], progress)) for each in PLAYED])
         digests = json.loads(record.read_text())
         progress(f"image: {', '.join(digests)}: ready")
         return BuiltImage(IMAGE_REFERENCE, archive, str(digests[IMAGE_REFERENCE]), digests)
@@ -79,8 +81,7 @@ def image_layers(*, cache: Path, progress: Callable[[str], None], reference: str
     layers = cache / "images" / "layers"
     layers.mkdir(parents=True, exist_ok=True)
     with exclusive(cache / "images" / "build.lock"):
-        below = (base_layers.debian_layer(layers, progress), base_layers.triton_layer(layers, progress))
-        return (*below, *_own_layers(layers, _own_files(played(reference))))
+        return _layers(_below(layers, progress), _own_files(played(reference)), progress)
 
 
 def image_environment(reference: str = IMAGE_REFERENCE) -> dict[str, str]:
@@ -91,33 +92,38 @@ def image_environment(reference: str = IMAGE_REFERENCE) -> dict[str, str]:
 _OwnFiles: TypeAlias = "Mapping[str, tuple[LayerFile, ...]]"
 
 
-def _write(archive: Path, record: Path, below: tuple[Path, ...], own: Mapping[str, _OwnFiles]) -> None:
+def _write(archive: Path, record: Path, images: Sequence[tuple[ImageConfig, tuple[Path, ...]]]) -> None:
     for stale in archive.parent.glob("tritonserver-*"):
         stale.unlink()
     partial = archive.with_suffix(".partial")
-    images = [(release.config, (*below, *_own_layers(below[0].parent, own[release.reference]))) for release in PLAYED]
     digests = write_images(partial, images)
     partial.rename(archive)
-    record.write_text(json.dumps({release.reference: digest for release, digest in zip(PLAYED, digests, strict=True)}))
+    record.write_text(
+        json.dumps({config.reference: digest for (config, _), digest in zip(images, digests, strict=True)})
+    )
 
 
-def _own_layers(layers: Path, own: _OwnFiles) -> tuple[Path, ...]:
-    return tuple(_own_layer(layers, name, files) for name, files in own.items() if files)
+def _below(layers: Path, progress: Callable[[str], None]) -> tuple[Path, Path]:
+    debian = base_layers.debian_layer(layers, progress)
+    return debian, base_layers.triton_layer(layers, debian, progress)
 
 
-def _own_layer(layers: Path, name: str, files: tuple[LayerFile, ...]) -> Path:
-    layer = layers / f"simulator-{name}-{content_key(files)[:16]}.tar"
-    if not layer.exists():
-        for stale in layers.glob(f"simulator-{name}-{'?' * 16}.tar"):
-            stale.unlink()
-        partial = layer.with_suffix(".partial")
-        write_layer(partial, files)
-        partial.rename(layer)
-    return layer
+def _layers(below: tuple[Path, Path], own: _OwnFiles, progress: Callable[[str], None]) -> tuple[Path, ...]:
+    debian = below[0]
+    named = {name: debian.parent / f"simulator-{name}-{layer_key(files)[:16]}.tar" for name, files in own.items()}
+    for name, layer in named.items():
+        if own[name] and not layer.exists():
+            for stale in layer.parent.glob(f"simulator-{name}-{'?' * 16}.tar"):
+                stale.unlink()
+            partial = layer.with_suffix(".partial")
+            with with_bytecode(own[name], debian=debian, progress=progress) as compiled:
+                write_layer(partial, compiled)
+            partial.rename(layer)
+    return (*below, *(layer for name, layer in named.items() if own[name]))
 
 
 def _keys(own: _OwnFiles) -> str:
-    return " ".join(content_key(files) for files in own.values())
+    return " ".join(layer_key(files) for files in own.values())
 
 
 def _own_files(release: PlayedRelease) -> _OwnFiles:
@@ -135,11 +141,11 @@ def _own_files(release: PlayedRelease) -> _OwnFiles:
 
 def _packages() -> tuple[LayerFile, ...]:
     packages = [
-        LayerFile(f"{_SIMULATOR_ROOT}testbed/__init__.py", _RUNTIME.parent / "__init__.py"),
-        LayerFile(f"{_SIMULATOR_ROOT}testbed/runtime/__init__.py", _RUNTIME / "__init__.py"),
+        LayerFile(f"{SIMULATOR}testbed/__init__.py", _RUNTIME.parent / "__init__.py"),
+        LayerFile(f"{SIMULATOR}testbed/runtime/__init__.py", _RUNTIME / "__init__.py"),
     ]
     for package in ("inference", "simulator"):
-        packages.extend(files_under(_RUNTIME / package, f"{_SIMULATOR_ROOT}testbed/runtime/{package}/"))
+        packages.extend(files_under(_RUNTIME / package, f"{SIMULATOR}testbed/runtime/{package}/"))
     return tuple(packages)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -18,9 +19,11 @@ from testbed.cluster.requirements import require_node_programs
 from testbed.cluster.tools import CONTROL_PLANE, HELM, NODE
 from testbed.operator.image import build_operator_image
 from testbed.runtime.build import build_image
+from testbed.runtime.simulator.release import IMAGE_REFERENCE, VLLM_IMAGE_REFERENCE
 from testbed.session import running_session
 from tests.e2e.casting import CASTS, GPUS
 from tests.e2e.place import Place
+from tests.e2e.simulator_root import MODELS, SimulatorRoot
 from tests.e2e.users_demo import start_demo
 
 if TYPE_CHECKING:
@@ -50,12 +53,17 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     build_operator_image(cache=cache_directory(), progress=progress.say)
 
 
-@pytest.fixture(scope="session")
-def session(progress: Progress) -> Iterator[Session]:
+@contextlib.contextmanager
+def _session(progress: Progress) -> Iterator[Session]:
     with running_session(progress=progress, gpus=GPUS) as running:
         yield running
     assert not processes_of(running.cluster.directory), "a process of the session is left"
     assert not running.cluster.directory.exists(), "the cluster's folder is left"
+
+
+@pytest.fixture(scope="session")
+def session(lane_end: contextlib.ExitStack, progress: Progress) -> Session:
+    return lane_end.enter_context(_session(progress))
 
 
 @pytest.fixture(scope="session")
@@ -75,6 +83,22 @@ def users_demo(users_cluster: ExistingCluster) -> Iterator[subprocess.Popen[str]
         yield process
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
+
+
+@pytest.fixture(scope="session")
+def tensorrt_llm_root(tmp_path_factory: pytest.TempPathFactory) -> SimulatorRoot:
+    """The image with TensorRT-LLM; each module keeps to model repositories of its own in it."""
+    return SimulatorRoot(
+        tmp_path_factory.mktemp("tensorrt-llm"), cache=cache_directory(), models=MODELS, reference=IMAGE_REFERENCE
+    )
+
+
+@pytest.fixture(scope="session")
+def vllm_root(tmp_path_factory: pytest.TempPathFactory) -> SimulatorRoot:
+    """The image with vLLM, in the same way."""
+    return SimulatorRoot(
+        tmp_path_factory.mktemp("vllm"), cache=cache_directory(), models=MODELS, reference=VLLM_IMAGE_REFERENCE
+    )
 
 
 class Places:

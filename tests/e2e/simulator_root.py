@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import testbed.hub
 from testbed.cluster import ports as cluster_ports
 from testbed.runtime.build import image_environment, image_layers
-from testbed.runtime.simulator.release import IMAGE_REFERENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+MODELS = Path(testbed.hub.__file__).parent / "models" / "specdec-testbed"
 _START_SECONDS = 60.0
 _ORCHESTRATOR = {"TRTLLM_ORCHESTRATOR": "1", "TRTLLM_ORCHESTRATOR_SPAWN_PROCESSES": "0"}
 _MPIRUN = {
@@ -120,7 +121,7 @@ class RunningServer:
 class SimulatorRoot:
     """A root file system of the image with the tiny models in `/models`."""
 
-    def __init__(self, root: Path, *, cache: Path, models: Path, reference: str = IMAGE_REFERENCE) -> None:
+    def __init__(self, root: Path, *, cache: Path, models: Path, reference: str) -> None:
         self.root = root
         self._variables = image_environment(reference)
         for layer in image_layers(cache=cache, progress=print, reference=reference):

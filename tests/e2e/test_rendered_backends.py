@@ -7,19 +7,16 @@ import os
 import shutil
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import testbed.hub
 from specdec_operator.api.v1alpha1.model_facts import ModelFacts
 from specdec_operator.pod.model_facts import read_facts
 from specdec_operator.pod.sources import mount_items, program_files
 from specdec_operator.triton.proof import Endpoint, Outcome, ProofRequest, Tensor, TritonProver
-from testbed.cluster.cache import cache_directory
-from testbed.runtime.simulator.release import IMAGE_REFERENCE, TRITON_RELEASE, VLLM_IMAGE_REFERENCE
-from tests.e2e.simulator_root import SimulatorRoot, free_ports
+from testbed.runtime.simulator.release import TRITON_RELEASE
+from tests.e2e.simulator_root import MODELS, free_ports
 from tests.unit.specs import model, plan_of
 
 if TYPE_CHECKING:
@@ -27,7 +24,7 @@ if TYPE_CHECKING:
 
     from specdec_operator.planning.plan import ServingPlan
     from specdec_operator.triton.proof import Proof
-    from tests.e2e.simulator_root import RunningServer
+    from tests.e2e.simulator_root import RunningServer, SimulatorRoot
 
 pytestmark = [
     pytest.mark.realnode,
@@ -35,7 +32,6 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="unpacking and entering a root file system needs root"),
 ]
 
-MODELS = Path(testbed.hub.__file__).parent / "models" / "specdec-testbed"
 REVISION = "pair-1"
 ANSWER = "Paris"
 PORTS = (
@@ -48,13 +44,13 @@ TARGETS = {"MTP": "tiny-llama-mtp"}
 
 
 @pytest.fixture(scope="module")
-def llm_api(tmp_path_factory: pytest.TempPathFactory) -> SimulatorRoot:
-    return _root(tmp_path_factory.mktemp("llm-api"), IMAGE_REFERENCE)
+def llm_api(tensorrt_llm_root: SimulatorRoot) -> SimulatorRoot:
+    return _with_programs(tensorrt_llm_root)
 
 
 @pytest.fixture(scope="module")
-def vllm(tmp_path_factory: pytest.TempPathFactory) -> SimulatorRoot:
-    return _root(tmp_path_factory.mktemp("vllm"), VLLM_IMAGE_REFERENCE)
+def vllm(vllm_root: SimulatorRoot) -> SimulatorRoot:
+    return _with_programs(vllm_root)
 
 
 def test_the_llm_api_streams_where_it_is_asked_to(llm_api: SimulatorRoot) -> None:
@@ -92,11 +88,10 @@ def test_openai_s_protocol_is_served_beside_triton_s(vllm: SimulatorRoot) -> Non
         assert server.metrics("nv_inference_request_success") >= 2
 
 
-def _root(directory: Path, reference: str) -> SimulatorRoot:
-    root = SimulatorRoot(directory, cache=cache_directory(), models=MODELS, reference=reference)
+def _with_programs(root: SimulatorRoot) -> SimulatorRoot:
     texts = program_files("assemble")
     for item in mount_items(texts):
-        path = directory / "specdec" / "program" / item.path
+        path = root.root / "specdec" / "program" / item.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(texts[item.key])
     return root

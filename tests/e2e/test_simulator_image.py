@@ -2,19 +2,19 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
-import testbed.hub
-from testbed.cluster.cache import cache_directory
-from tests.e2e.simulator_root import RunningServer, SimulatorRoot, free_ports
+from tests.e2e.simulator_root import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tests.e2e.simulator_root import RunningServer, SimulatorRoot
 
 pytestmark = [
     pytest.mark.realnode,
@@ -45,10 +45,25 @@ COMMON = {
 DRAFTED = {"num_draft_tokens": 4, "use_draft_logits": True, "stream": False, "return_perf_metrics": True}
 
 
-@pytest.fixture(scope="session")
-def root(tmp_path_factory: pytest.TempPathFactory) -> SimulatorRoot:
-    models = Path(testbed.hub.__file__).parent / "models" / "specdec-testbed"
-    return SimulatorRoot(tmp_path_factory.mktemp("root"), cache=cache_directory(), models=models)
+@pytest.fixture(scope="module")
+def root(tensorrt_llm_root: SimulatorRoot) -> SimulatorRoot:
+    return tensorrt_llm_root
+
+
+def test_a_start_compiles_nothing(root: SimulatorRoot) -> None:
+    imported = "numpy, yaml, tokenizers, huggingface_hub.hf_api, testbed.runtime.simulator.session"
+    files = "[module.__cached__ for module in sys.modules.values() if getattr(module, '__cached__', None)]"
+    missing = f"[file for file in {files} if not os.path.exists(file)]"
+    assert root.run("python3", "-c", f"import os, sys, {imported}; print({missing})").strip() == "[]"
+
+
+def test_a_module_of_a_layer_above_counts_and_not_the_bytecode_below(root: SimulatorRoot) -> None:
+    package = root.root / "above" / "tensorrt_llm"
+    shutil.copytree(root.root / "usr/local/lib/python3.11/dist-packages/tensorrt_llm", package)
+    (package / "version.py").write_text((package / "version.py").read_text().replace("1.1.0", "9.9.9"))
+    os.utime(package / "version.py", (0, 0))
+    show = "import os, tensorrt_llm.version as module; print(os.path.exists(module.__cached__), module.__version__)"
+    assert root.run("env", "PYTHONPATH=/above", "python3", "-c", show).split() == ["True", "9.9.9"]
 
 
 def llm_repository(
@@ -77,7 +92,7 @@ def ask_llm(server: RunningServer) -> dict[str, object]:
     )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def eagle(root: SimulatorRoot) -> Iterator[RunningServer]:
     head = {"decoding_type": "Eagle", "speculative_model_dir": "/models/tiny-llama-eagle3", "max_draft_len": 3}
     with root.serving(llm_repository(root, "eagle", head)) as server:
@@ -157,7 +172,7 @@ def test_the_llm_api_model_streams_what_it_answers_where_model_yaml_says_decoupl
     assert "".join(str(piece["text_output"]) for piece in pieces) == ANSWER
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def pair(root: SimulatorRoot) -> str:
     """A repository of the fast-logits layout: draft on rank 1, target on rank 2."""
     mode = ("--speculative_decoding_mode", "draft_tokens_external", "--max_draft_len", "5")
@@ -170,7 +185,7 @@ def pair(root: SimulatorRoot) -> str:
     return "pair"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def ranks(root: SimulatorRoot, pair: str) -> Iterator[RunningServer]:
     with root.serving(pair, ranks=3) as server:
         server.wait_until_ready("tensorrt_llm_bls")

@@ -5,22 +5,18 @@ from __future__ import annotations
 import json
 import os
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import testbed.hub
-from testbed.cluster.cache import cache_directory
 from testbed.operator.chart import CHART
-from testbed.runtime.simulator.release import VLLM_IMAGE_REFERENCE
-from tests.e2e.simulator_root import SimulatorRoot, free_ports
+from tests.e2e.simulator_root import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
 
-    from tests.e2e.simulator_root import RunningServer
+    from tests.e2e.simulator_root import RunningServer, SimulatorRoot
 
 pytestmark = [
     pytest.mark.realnode,
@@ -42,10 +38,8 @@ EXPLICIT = ("--model-control-mode=explicit", "--load-model=pair")
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> SimulatorRoot:
-    models = Path(testbed.hub.__file__).parent / "models" / "specdec-testbed"
-    directory = tmp_path_factory.mktemp("vllm")
-    return SimulatorRoot(directory, cache=cache_directory(), models=models, reference=VLLM_IMAGE_REFERENCE)
+def root(vllm_root: SimulatorRoot) -> SimulatorRoot:
+    return vllm_root
 
 
 def place(root: SimulatorRoot, name: str, *, config: str, arguments: Mapping[str, Any]) -> None:

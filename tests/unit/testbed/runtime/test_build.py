@@ -29,7 +29,7 @@ def image(tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> Call
         return layer
 
     monkeypatch.setattr(base_layers, "debian_layer", below)
-    monkeypatch.setattr(base_layers, "triton_layer", below)
+    monkeypatch.setattr(base_layers, "triton_layer", lambda layers, _debian, progress: below(layers, progress))
     monkeypatch.setattr(build, "_own_files", lambda _release: {"own": (LayerFile("app/model.py", source),)})
 
     def run() -> tuple[BuiltImage, list[str]]:
