@@ -9,6 +9,7 @@ import subprocess
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from testbed.cluster.commands import SHORT_LIVED
 from testbed.cluster.errors import CommandError
 from testbed.cluster.kubeconfig import Endpoint, Impersonation, write_kubeconfig
 from testbed.cluster.kwok import KwokNodes
@@ -85,7 +86,8 @@ class Cluster:
             CommandError: with its error output.
         """
         argv = [str(self.kubectl_program), f"--kubeconfig={self.kubeconfig}", *arguments]
-        environment = os.environ | {"KUBECACHEDIR": str(self.directory / "kubectl-cache"), "NO_PROXY": "*"}
+        cache = {"KUBECACHEDIR": str(self.directory / "kubectl-cache")}
+        environment = os.environ | SHORT_LIVED | cache | {"NO_PROXY": "*"}
         finished = subprocess.run(argv, input=stdin or "", capture_output=True, text=True, check=False, env=environment)
         if finished.returncode != 0:
             raise CommandError(f"kubectl {' '.join(arguments)}: {finished.stderr.strip()}")

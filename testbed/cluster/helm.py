@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from testbed.cluster.binaries import Builder
 from testbed.cluster.cache import cache_directory
-from testbed.cluster.commands import run
+from testbed.cluster.commands import SHORT_LIVED, run
 from testbed.cluster.tools import HELM
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Helm:
         """
         homes = {f"HELM_{kind}_HOME": str(self.home / kind.lower()) for kind in ("CACHE", "CONFIG", "DATA")}
         chosen = {"KUBECONFIG": str(self.kubeconfig or os.devnull)}
-        return run([str(self.program), *arguments], environment=homes | chosen)
+        return run([str(self.program), *arguments], environment=homes | chosen | SHORT_LIVED)
 
 
 @contextmanager

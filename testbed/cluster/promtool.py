@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from testbed.cluster.binaries import Builder
 from testbed.cluster.cache import cache_directory
-from testbed.cluster.commands import run
+from testbed.cluster.commands import SHORT_LIVED, run
 from testbed.cluster.tools import PROMTOOL
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ class Promtool:
         Raises:
             CommandError: a rule is wrong, or there twice; with what promtool says.
         """
-        return run([str(self.program), "check", "rules", "--lint=all", "--lint-fatal", str(rules)])
+        return run(
+            [str(self.program), "check", "rules", "--lint=all", "--lint-fatal", str(rules)], environment=SHORT_LIVED
+        )
 
     def play(self, played: Path) -> str:
         """Play a file of series over the rules that it names, and compare what follows.
@@ -41,7 +43,7 @@ class Promtool:
         Raises:
             CommandError: something else follows than the file says; with what promtool says.
         """
-        return run([str(self.program), "test", "rules", str(played)])
+        return run([str(self.program), "test", "rules", str(played)], environment=SHORT_LIVED)
 
 
 def built_promtool(progress: Progress) -> Promtool:

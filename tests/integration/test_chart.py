@@ -5,24 +5,26 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 
 from specdec_operator.api.configuration import OperatorConfiguration
-from specdec_operator.api.yaml_text import read_yaml_documents
+from specdec_operator.api.yaml_text import read_yaml
 from specdec_operator.cluster.rights import WATCHED, rules
 from specdec_operator.runtimes.table import load_table
 from testbed.cluster.errors import CommandError
 from testbed.cluster.helm import Helm, built_helm
 from testbed.operator import manifests
 from testbed.operator.chart import CHART, CONFIGURATION, ROOT
+from tests.integration.dry_run import DryRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
     from testbed.cluster import Cluster, Progress
 
@@ -30,11 +32,14 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(1800)]
 
 JsonObject = dict[str, Any]
+Kustomize = Callable[[Path], str]
+"""What kustomize makes of a folder."""
 
 
 MANIFESTS = ROOT / "manifests"
 NAMESPACE = "specdec-system"
 TEAMS = ("chart-team-a", "chart-team-b")
+DOCUMENT = re.compile(r"^---$", re.MULTILINE)
 FENCE = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROMETHEUS_OPERATOR = "monitoring.coreos.com/v1"
 ROW = {"name": "26.04-fixed", "like": "26.04", "image": "registry.example.com/triton:26.04", "source": "ours"}
@@ -138,9 +143,19 @@ def prepared(cluster: Cluster) -> Cluster:
     return cluster
 
 
+@pytest.fixture(scope="module")
+def dry_run(prepared: Cluster) -> DryRun:
+    return DryRun(prepared.client)
+
+
+@pytest.fixture(scope="module")
+def kustomize(prepared: Cluster) -> Kustomize:
+    return cache(lambda folder: prepared.kubectl("kustomize", str(folder)))
+
+
 def render(helm: Helm, values: JsonObject) -> list[JsonObject]:
     """Render the chart with values; the test's pod is among the objects."""
-    return [document for document in read_yaml_documents(_rendered(helm, json.dumps(values))) if document]
+    return read(_rendered(helm, json.dumps(values)))
 
 
 @cache
@@ -150,12 +165,15 @@ def _rendered(helm: Helm, values: str) -> str:
     return helm.run("template", "specdec-operator", str(CHART), f"--namespace={NAMESPACE}", f"--values={file}")
 
 
-def try_out(cluster: Cluster, documents: Sequence[JsonObject]) -> str:
-    """Have the API server judge objects as if they were applied; unknown and repeated fields are errors."""
-    return cluster.kubectl(
-        *("apply", "--server-side", "--dry-run=server", "--validate=strict", "--force-conflicts", "--filename=-"),
-        stdin="\n---\n".join(json.dumps(document) for document in documents),
-    )
+def read(text: str) -> list[JsonObject]:
+    """The documents of a text; nobody may change them, for those that several texts share are the same objects."""
+    return [document for part in DOCUMENT.split(text) if (document := _document(part))]
+
+
+@cache
+def _document(text: str) -> JsonObject | None:
+    document: JsonObject | None = read_yaml(text)
+    return document
 
 
 def only(documents: Sequence[JsonObject], kind: str) -> JsonObject:
@@ -168,18 +186,24 @@ def test_helm_finds_nothing_to_complain_about(helm: Helm) -> None:
 
 
 @pytest.mark.parametrize("values", MATRIX.values(), ids=MATRIX)
-def test_the_api_server_takes_every_object(helm: Helm, prepared: Cluster, values: JsonObject) -> None:
-    documents = render(helm, values)
-    assert len(try_out(prepared, documents).splitlines()) == len(documents)
+def test_the_api_server_takes_every_object(helm: Helm, dry_run: DryRun, values: JsonObject) -> None:
+    assert dry_run.refusals(render(helm, values)) == []
+
+
+def test_the_api_server_says_what_it_does_not_take(helm: Helm, dry_run: DryRun) -> None:
+    service = only(render(helm, {}), "Service")
+    (refusal,) = dry_run.refusals([service, {**service, "spec": {**service["spec"], "prots": []}}])
+    assert ".spec.prots: field not declared in schema" in refusal
 
 
 @pytest.mark.parametrize("values", MATRIX.values(), ids=MATRIX)
-def test_the_pods_pass_the_restricted_standard(helm: Helm, prepared: Cluster, values: JsonObject) -> None:
+def test_the_pods_pass_the_restricted_standard(helm: Helm, dry_run: DryRun, values: JsonObject) -> None:
     template = only(render(helm, values), "Deployment")["spec"]["template"]
     # The account may be one that the chart makes; admission would miss it before it looks at the rest.
     spec = {**template["spec"], "serviceAccountName": "default"}
     metadata = {**template["metadata"], "name": "tried", "namespace": NAMESPACE}
-    try_out(prepared, [{"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}])
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    assert dry_run.refusals([pod]) == []
 
 
 @pytest.mark.parametrize("values", MATRIX.values(), ids=MATRIX)
@@ -275,44 +299,39 @@ def test_the_manifests_are_what_the_chart_renders(helm: Helm) -> None:
     assert written == manifests.generated(helm)
 
 
-def test_the_api_server_takes_the_one_file(prepared: Cluster) -> None:
-    documents = read_yaml_documents((MANIFESTS / "install.yaml").read_text())
-    assert len(try_out(prepared, documents).splitlines()) == len(documents)
+def test_the_api_server_takes_the_one_file(dry_run: DryRun) -> None:
+    assert dry_run.refusals(read((MANIFESTS / "install.yaml").read_text())) == []
 
 
 @pytest.mark.parametrize("overlay", ["cluster-wide", "namespaced", "dashboards", "network-policy"])
-def test_the_api_server_takes_what_kustomize_builds(prepared: Cluster, overlay: str) -> None:
-    text = prepared.kubectl("kustomize", str(MANIFESTS / overlay))
-    documents = read_yaml_documents(text)
-    assert len(try_out(prepared, documents).splitlines()) == len(documents)
+def test_the_api_server_takes_what_kustomize_builds(kustomize: Kustomize, dry_run: DryRun, overlay: str) -> None:
+    assert dry_run.refusals(read(kustomize(MANIFESTS / overlay))) == []
 
 
-def test_the_overlay_for_all_namespaces_holds_what_the_one_file_holds(prepared: Cluster) -> None:
+def test_the_overlay_for_all_namespaces_holds_what_the_one_file_holds(kustomize: Kustomize) -> None:
     def named(text: str) -> dict[tuple[str, str], Any]:
-        documents = yaml.load_all(text, yaml.CSafeLoader)
-        return {(d["kind"], d["metadata"]["name"]): d for d in documents if d["kind"] != "ConfigMap"}
+        return {(d["kind"], d["metadata"]["name"]): d for d in read(text) if d["kind"] != "ConfigMap"}
 
-    built = prepared.kubectl("kustomize", str(MANIFESTS / "cluster-wide"))
     # The name of the configuration ends with a hash of its content.
-    unhashed = re.sub(rf"\b({CONFIGURATION})-[a-z0-9]+\b", r"\1", built)
+    unhashed = re.sub(rf"\b({CONFIGURATION})-[a-z0-9]+\b", r"\1", kustomize(MANIFESTS / "cluster-wide"))
     assert named(unhashed) == named((MANIFESTS / "install.yaml").read_text())
 
 
-def test_the_overlay_for_listed_namespaces_binds_cluster_wide_nothing_but_the_crds(prepared: Cluster) -> None:
-    documents = read_yaml_documents(prepared.kubectl("kustomize", str(MANIFESTS / "namespaced")))
+def test_the_overlay_for_listed_namespaces_binds_cluster_wide_nothing_but_the_crds(kustomize: Kustomize) -> None:
+    documents = read(kustomize(MANIFESTS / "namespaced"))
     unplaced = {document["kind"] for document in documents if "namespace" not in document["metadata"]}
     assert unplaced == {"CustomResourceDefinition", "Namespace"}
 
 
-def test_what_the_chart_makes_on_request_is_there_without_helm(helm: Helm, prepared: Cluster) -> None:
+def test_what_the_chart_makes_on_request_is_there_without_helm(helm: Helm, kustomize: Kustomize) -> None:
     def named(documents: Iterable[JsonObject]) -> set[tuple[str, str]]:
         return {(document["kind"], document["metadata"]["name"]) for document in documents}
 
     folders = ("prometheus", "dashboards", "network-policy")
-    built = [d for name in folders for d in read_yaml_documents(prepared.kubectl("kustomize", str(MANIFESTS / name)))]
+    separate = [document for name in folders for document in read(kustomize(MANIFESTS / name))]
     monitoring = {**PROMETHEUS["monitoring"], "dashboards": {"enabled": True}}
     requested = render(helm, {"monitoring": monitoring, "networkPolicy": {"enabled": True}})
-    assert named(built) == named(requested) - named(render(helm, {}))
+    assert named(separate) == named(requested) - named(render(helm, {}))
 
 
 def told(name: str, directory: Path) -> str:
@@ -327,12 +346,12 @@ def test_helm_takes_the_values_that_are_told(helm: Helm, tmp_path: Path) -> None
     assert only(documents, "Deployment")["spec"]["replicas"] == 2
 
 
-def test_the_kustomization_that_is_told_makes_a_whole_operator(prepared: Cluster, tmp_path: Path) -> None:
+def test_the_kustomization_that_is_told_makes_a_whole_operator(kustomize: Kustomize, tmp_path: Path) -> None:
     for name in ("kustomization.yaml", "team-a/kustomization.yaml", "configuration.yaml"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(told(name, path.parent))
-    documents = read_yaml_documents(prepared.kubectl("kustomize", str(tmp_path)))
+    documents = read(kustomize(tmp_path))
     settings = only(documents, "ConfigMap")["data"]["configuration.yaml"]
     assert OperatorConfiguration.model_validate(yaml.safe_load(settings)).namespaces == ["team-a"]
     assert {d["metadata"].get("namespace") for d in documents if d["kind"] == "Role"} == {NAMESPACE, "team-a"}
@@ -340,11 +359,13 @@ def test_the_kustomization_that_is_told_makes_a_whole_operator(prepared: Cluster
     assert image == "REGISTRY/specdec-operator:0.1.0"
 
 
-def test_another_namespace_for_the_operator_moves_its_account_and_its_lease(prepared: Cluster, tmp_path: Path) -> None:
+def test_another_namespace_for_the_operator_moves_its_account_and_its_lease(
+    kustomize: Kustomize, tmp_path: Path
+) -> None:
     cluster_wide = os.path.relpath(MANIFESTS / "cluster-wide", tmp_path)
     kustomization = {"namespace": "ops", "resources": [cluster_wide]}
     (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
-    documents = read_yaml_documents(prepared.kubectl("kustomize", str(tmp_path)))
+    documents = read(kustomize(tmp_path))
     subjects = [s["namespace"] for d in documents for s in d.get("subjects", [])]
     assert set(subjects) == {"ops"}
     assert only(documents, "Deployment")["metadata"]["namespace"] == "ops"
@@ -352,7 +373,7 @@ def test_another_namespace_for_the_operator_moves_its_account_and_its_lease(prep
     assert "--instance=$(POD_NAMESPACE)/specdec-operator" in arguments
 
 
-def test_an_operator_of_listed_namespaces_is_moved_as_told(prepared: Cluster, tmp_path: Path) -> None:
+def test_an_operator_of_listed_namespaces_is_moved_as_told(kustomize: Kustomize, tmp_path: Path) -> None:
     for folder, text in (
         ("", yaml.safe_dump({"resources": ["operator", "team-a"]})),
         ("operator", yaml.safe_dump({"namespace": "ops", "resources": [str(MANIFESTS / "base")]})),
@@ -361,6 +382,6 @@ def test_an_operator_of_listed_namespaces_is_moved_as_told(prepared: Cluster, tm
         (tmp_path / folder).mkdir(exist_ok=True)
         relative = text.replace(str(MANIFESTS), os.path.relpath(MANIFESTS, tmp_path / folder))
         (tmp_path / folder / "kustomization.yaml").write_text(relative)
-    documents = read_yaml_documents(prepared.kubectl("kustomize", str(tmp_path)))
+    documents = read(kustomize(tmp_path))
     assert {s["namespace"] for d in documents for s in d.get("subjects", [])} == {"ops"}
     assert {d["metadata"].get("namespace") for d in documents if d["kind"] == "Role"} == {"ops", "team-a"}
