@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 
 from specdec_operator.pod.errors import ProgramFailure
-from specdec_operator.pod.inputs import CanaryInput
+from specdec_operator.pod.input_file import read_input
+from specdec_operator.pod.probe_inputs import CanaryInput
 from specdec_operator.pod.probe_state import read_state, write_state
-from specdec_operator.pod.program import read_input
 from specdec_operator.pod.triton_http import RequestFailed, generate, get
 
 _READY_TIMEOUT_SECONDS = 2.0

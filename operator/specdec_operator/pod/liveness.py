@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from specdec_operator.pod.errors import ProgramFailure
-from specdec_operator.pod.inputs import LivenessInput
+from specdec_operator.pod.input_file import read_input
+from specdec_operator.pod.probe_inputs import LivenessInput
 from specdec_operator.pod.probe_state import read_state, write_state
-from specdec_operator.pod.program import read_input
 from specdec_operator.pod.triton_http import RequestFailed, generate, get
 
 _METRICS_TIMEOUT_SECONDS = 5.0

@@ -6,13 +6,11 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
-from specdec_operator.pod.document import Document
-from specdec_operator.pod.errors import Interrupted, InvalidInput, ProgramFailure
+from specdec_operator.pod.errors import Interrupted, ProgramFailure
+from specdec_operator.pod.input_file import InputType, read_input
 from specdec_operator.pod.termination import Failed, Outcome, Succeeded, encode, exit_code
-
-InputType = TypeVar("InputType", bound=Document)
 
 DEFAULT_TERMINATION_LOG = "/dev/termination-log"
 _INTERRUPTION_SECONDS = 10
@@ -38,21 +36,6 @@ def run(
     signal.alarm(0)
     _report(outcome, text)
     return exit_code(outcome)
-
-
-def read_input(kind: type[InputType], arguments: Sequence[str]) -> InputType:
-    """The input that the command line names.
-
-    Raises:
-        InvalidInput: there is none, or it isn't what the program reads.
-    """
-    if len(arguments) != 1:
-        raise InvalidInput(f"give one argument, the path of the input file; got {len(arguments)}")
-    try:
-        text = Path(arguments[0]).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"the input file {arguments[0]} can't be read: {error}") from error
-    return kind.from_json(text)
 
 
 def _outcome(

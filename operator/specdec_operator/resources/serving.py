@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from specdec_operator.planning.keys import short
 from specdec_operator.planning.plan import revision_key
-from specdec_operator.pod.inputs import CanaryInput, LaunchInput, LivenessInput
+from specdec_operator.pod.inputs import LaunchInput
+from specdec_operator.pod.probe_inputs import CanaryInput, LivenessInput
 from specdec_operator.resources.labels import model_labels, owner_reference
 from specdec_operator.resources.pod_template import pod_template
 from specdec_operator.resources.programs import config_map, config_map_name, program_data

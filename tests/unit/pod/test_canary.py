@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from specdec_operator.pod.canary import canary
-from specdec_operator.pod.inputs import CanaryInput
+from specdec_operator.pod.probe_inputs import CanaryInput
 from specdec_operator.pod.triton_http import RequestFailed
 from tests.unit.pod import triton
 from tests.unit.pod.shipped import ShippedProgram

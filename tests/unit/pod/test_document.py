@@ -7,7 +7,8 @@ import json
 import pytest
 
 from specdec_operator.pod.errors import InvalidInput
-from specdec_operator.pod.inputs import AssembleInput, BuildInput, BuildStep, CanaryInput, FetchInput, ModelTemplate
+from specdec_operator.pod.inputs import AssembleInput, BuildInput, BuildStep, FetchInput, ModelTemplate
+from specdec_operator.pod.probe_inputs import CanaryInput
 
 
 def fetch_input() -> FetchInput:

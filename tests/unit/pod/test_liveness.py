@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from specdec_operator.pod.inputs import LivenessInput
 from specdec_operator.pod.liveness import Load, is_alive, read_load
+from specdec_operator.pod.probe_inputs import LivenessInput
 from tests.unit.pod import triton
 from tests.unit.pod.shipped import ShippedProgram
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 
-from specdec_operator.pod.inputs import AssembleInput, CanaryInput, CheckInput, LaunchInput, LivenessInput
+from specdec_operator.pod.inputs import AssembleInput, CheckInput, LaunchInput
+from specdec_operator.pod.probe_inputs import CanaryInput, LivenessInput
 from specdec_operator.resources.serving import (
     Revision,
     controller_revision,
