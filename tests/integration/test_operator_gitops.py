@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
-import yaml
 
+from specdec_operator.api.yaml_text import read_yaml
 from specdec_operator.cluster.http import HttpKubernetesApi
 from specdec_operator.cluster.kubeconfig import kubeconfig_credentials
 from specdec_operator.cluster.login import open_session
@@ -45,8 +45,8 @@ HOLD = "example.com/hold"
 def manifests() -> list[JsonObject]:
     """The models repository of the examples, as kustomize renders it: namespaced, namespaces and stores first."""
     folder = GITOPS / "models"
-    listed = yaml.safe_load((folder / "kustomization.yaml").read_text(encoding="utf-8"))
-    read = [yaml.safe_load((folder / name).read_text(encoding="utf-8")) for name in listed["resources"]]
+    listed = read_yaml((folder / "kustomization.yaml").read_text(encoding="utf-8"))
+    read = [read_yaml((folder / name).read_text(encoding="utf-8")) for name in listed["resources"]]
     found = [document for document in read if document["kind"] in RESOURCES]
     for document in found:
         if RESOURCES[document["kind"]].namespaced:
@@ -56,7 +56,7 @@ def manifests() -> list[JsonObject]:
 
 def schema() -> JsonObject:
     """The schema of SpeculativeModel, as the cluster has it."""
-    crd = yaml.safe_load((CRDS / "specdec.dev_speculativemodels.yaml").read_text(encoding="utf-8"))
+    crd = read_yaml((CRDS / "specdec.dev_speculativemodels.yaml").read_text(encoding="utf-8"))
     found: JsonObject = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     return found
 
@@ -92,7 +92,8 @@ async def scene(operated: Stage, tool: HttpKubernetesApi) -> AsyncIterator[Scene
     yield made
 
 
-async def at_rest(scene: Scene) -> JsonObject:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def rested(scene: Scene) -> JsonObject:
     """The model once it is ready and nothing more is written."""
     seen = await scene.until_ready(NAME)
     while True:
@@ -103,19 +104,18 @@ async def at_rest(scene: Scene) -> JsonObject:
         seen = now
 
 
-async def test_a_synced_model_becomes_current_and_healthy(scene: Scene) -> None:
-    model = await at_rest(scene)
-    assert (kstatus.verdict(model), argocd.health(HEALTH, model).status) == ("Current", "Healthy")
+async def test_a_synced_model_becomes_current_and_healthy(rested: JsonObject) -> None:
+    assert (kstatus.verdict(rested), argocd.health(HEALTH, rested).status) == ("Current", "Healthy")
 
 
-async def test_another_sync_changes_nothing(scene: Scene, tool: HttpKubernetesApi) -> None:
-    before = await at_rest(scene)
+async def test_another_sync_changes_nothing(tool: HttpKubernetesApi, rested: JsonObject) -> None:
     synced = await sync(tool)
-    assert synced["SpeculativeModel"]["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+    assert synced["SpeculativeModel"]["metadata"]["resourceVersion"] == rested["metadata"]["resourceVersion"]
 
 
+@pytest.mark.usefixtures("rested")
 async def test_the_operator_owns_nothing_of_a_model_but_its_status(scene: Scene) -> None:
-    model = await at_rest(scene)
+    model = await scene.model(NAME)
     fields = {
         (entry["manager"], entry.get("subresource", ""), *sorted(entry["fieldsV1"]))
         for entry in model["metadata"]["managedFields"]
@@ -123,21 +123,23 @@ async def test_the_operator_owns_nothing_of_a_model_but_its_status(scene: Scene)
     assert fields == {(MANAGER, "", "f:spec"), ("specdec-operator", "status", "f:status")}
 
 
+@pytest.mark.usefixtures("rested")
 async def test_nothing_is_added_to_a_model_s_labels_annotations_and_finalizers(scene: Scene) -> None:
-    metadata = (await at_rest(scene))["metadata"]
+    metadata = (await scene.model(NAME))["metadata"]
     given = {"name", "namespace"}
     servers = {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"}
     assert set(metadata) == given | servers
 
 
+@pytest.mark.usefixtures("rested")
 async def test_what_a_live_spec_has_beyond_its_manifest_is_the_crd_s_own_defaults(scene: Scene) -> None:
     (manifest,) = [d for d in manifests() if d["kind"] == "SpeculativeModel"]
-    live = await at_rest(scene)
+    live = await scene.model(NAME)
     assert live["spec"] == defaulted(manifest["spec"], schema()["properties"]["spec"])
 
 
+@pytest.mark.usefixtures("rested")
 async def test_the_replicas_that_an_autoscaler_sets_survive_a_sync(scene: Scene, tool: HttpKubernetesApi) -> None:
-    await at_rest(scene)
     await scene.patch(SPECULATIVE_MODELS, NAME, {"spec": {"replicas": 2}}, subresource="scale")
     await scene.until("two replicas", lambda: _replicas(scene, 2))
     await sync(tool)
