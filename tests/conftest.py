@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import hypothesis
@@ -29,15 +30,19 @@ if TYPE_CHECKING:
 
 LANES: Mapping[str, Sequence[str]] = {
     "control plane": (
+        # Takes the CRDs away, and gives them back.
+        "integration/test_operator_before_crds.py",
         "integration/",
         # Judges what all operators of the lane asked for.
         "integration/test_operator_rights.py",
     ),
     "real node": (
-        # Starts the session's cluster and applies all models, which come up during the next two.
+        # Starts the session's cluster and applies models, which come up during the next ones.
         "e2e/test_refusals.py",
-        "integration/test_testbed_real_node.py",
         "integration/test_demo.py",
+        # These two use the spare node; the second needs all its GPUs, and ends it.
+        "e2e/test_users_cluster.py",
+        "integration/test_testbed_real_node.py",
         "e2e/",
         # Ends with a look at servers that have been idle for a while.
         "e2e/test_serving.py",
@@ -46,11 +51,13 @@ LANES: Mapping[str, Sequence[str]] = {
     ),
 }
 """The beginnings of the paths of each lane's tests, in their order; the longest that fits counts."""
+LANE_END = pytest.StashKey[ExitStack]()
 ORDER = [(lane, start) for lane, starts in LANES.items() for start in starts]
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Properties are not timed: how long an example takes says more of the machine than of the code."""
+    config.stash[LANE_END] = ExitStack()
     hypothesis.settings.register_profile("untimed", deadline=None)
     hypothesis.settings.load_profile("untimed")
 
@@ -63,6 +70,13 @@ def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.Abstrac
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the tests of each lane in their order, one lane after the other, behind all other tests."""
     items.sort(key=lambda item: _place(item.nodeid)[1])
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """End what its lane's last test was the last to use, before the worker runs tests without a cluster."""
+    if nextitem is None or _place(nextitem.nodeid)[0] != _place(item.nodeid)[0]:
+        item.config.stash[LANE_END].close()
 
 
 class LaneScheduling(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
@@ -92,10 +106,24 @@ def progress() -> Iterator[Progress]:
 
 
 @pytest.fixture(scope="session")
-def spare_node(progress: Progress) -> Iterator[Cluster]:
+def lane_end(pytestconfig: pytest.Config) -> Iterator[ExitStack]:
+    """Where a fixture of the session registers what ends with the lane: an idle cluster costs the other lane time."""
+    with pytestconfig.stash[LANE_END] as stack:
+        yield stack
+
+
+@pytest.fixture(scope="session")
+def spare_node_end() -> Iterator[ExitStack]:
+    """What the last module that uses the spare node closes."""
+    with ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture(scope="session")
+def spare_node(spare_node_end: ExitStack, progress: Progress) -> Cluster:
     """A cluster with a real node, and nothing of ours in it."""
-    with running_cluster(ClusterOptions(kwok_nodes=None, real_node=RealNode()), progress=progress) as running:
-        yield running
+    options = ClusterOptions(kwok_nodes=None, real_node=RealNode())
+    return spare_node_end.enter_context(running_cluster(options, progress=progress))
 
 
 def is_worker(config: pytest.Config) -> bool:

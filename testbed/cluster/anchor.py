@@ -26,15 +26,15 @@ KUBELET_SYSCTLS = {
 
 
 def main() -> None:
-    """Lay out the namespaces, say so by a file `anchored`, then reap orphans until told to end."""
+    """Lay out the namespaces, say so by a file `anchored`, then reap orphans until killed."""
     directory = Path(sys.argv[1])
-    signals = {signal.SIGTERM, signal.SIGCHLD}
-    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     mount_private_folders(directory)
     shield_sysctls()
     Path("/proc/sys/net/ipv4/ip_forward").write_text("1", encoding="ascii")
     (directory / "anchored").touch()
-    while signal.sigwait(signals) != signal.SIGTERM:
+    while True:
+        signal.sigwait({signal.SIGCHLD})
         reap()
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,7 @@ import pytest_asyncio
 from testbed.cluster import Cluster, ClusterOptions, KwokNodes, TerminalProgress, running_cluster
 from testbed.cluster.binaries import Builder
 from testbed.cluster.cache import cache_directory
+from testbed.cluster.processes import processes_of
 from testbed.cluster.tools import CONTROL_PLANE, NODE
 from testbed.operator import install, operator_in_process
 from tests.integration.scene import Stage, configuration, stage
@@ -47,20 +50,36 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         builder.ensure(tools)
 
 
-@pytest.fixture(scope="session")
-def cluster(progress: Progress) -> Iterator[Cluster]:
-    nodes = KwokNodes(count=2, gpus=8, product="NVIDIA-H100-80GB-HBM3")
-    with running_cluster(ClusterOptions(kwok_nodes=nodes), progress=progress) as running:
-        yield running
-
-
-@pytest.fixture(scope="session")
-def operator_cluster(progress: Progress) -> Iterator[Cluster]:
-    """A cluster of its own for the operator: nobody else's pods take its GPUs."""
+@contextlib.contextmanager
+def _operator_cluster(progress: Progress) -> Iterator[Cluster]:
     nodes = KwokNodes(count=24, gpus=8, product="NVIDIA-H100-80GB-HBM3")
     with running_cluster(ClusterOptions(kwok_nodes=nodes), progress=progress) as running:
         install(running)
         yield running
+    assert not processes_of(running.directory), "a process of the cluster is left"
+    assert not running.directory.exists(), "the cluster's folder is left"
+
+
+@pytest.fixture(scope="session")
+def operator_cluster(lane_end: contextlib.ExitStack, progress: Progress) -> Cluster:
+    """The lane's cluster: kwok's nodes, the operator's CRDs and its rights. Each module runs its own operator."""
+    return lane_end.enter_context(_operator_cluster(progress))
+
+
+@pytest.fixture(scope="session")
+def cluster(operator_cluster: Cluster) -> Cluster:
+    """The same for modules without an operator: none runs meanwhile, and no model of theirs must stay."""
+    return operator_cluster
+
+
+@pytest.fixture(scope="session")
+def served(cluster: Cluster) -> Cluster:
+    """The same, once the API server serves the CRDs to everybody who asks what it serves."""
+    deadline = time.monotonic() + 30
+    while "speculativemodels" not in cluster.kubectl("api-resources", "--api-group=specdec.dev", "--output=name"):
+        assert time.monotonic() < deadline, "the API server does not serve the custom resources"
+        time.sleep(0.2)
+    return cluster
 
 
 @pytest.fixture(scope="session")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,9 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.controlplane
 
-CRDS = Path(__file__).parents[2] / "crds"
 COLLECTIONS = {"SpeculativeModel": "speculativemodels", "ModelArtifact": "modelartifacts"}
-NAMES = ("speculativemodels.specdec.dev", "modelartifacts.specdec.dev")
 ALL = {vector.name: vector for vector in vectors()}
 
 
@@ -60,20 +56,12 @@ class Api:
 
 
 @pytest.fixture(scope="module")
-def api(cluster: Cluster) -> Iterator[Api]:
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", f"--filename={CRDS}")
-    _wait_until_served(cluster)
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", *(f"crd/{name}" for name in NAMES))
-    cluster.kubectl("create", "namespace", NAMESPACE)
-    yield Api(cluster)
-    cluster.kubectl("delete", "namespace", NAMESPACE, "--wait=false")
-
-
-def _wait_until_served(cluster: Cluster) -> None:
-    deadline = time.monotonic() + 30
-    while "speculativemodels" not in cluster.kubectl("api-resources", "--api-group=specdec.dev", "--output=name"):
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+def api(served: Cluster) -> Iterator[Api]:
+    served.kubectl("create", "namespace", NAMESPACE)
+    made = Api(served)
+    yield made
+    made.kubectl("delete", "specdec", "--all")
+    served.kubectl("delete", "namespace", NAMESPACE, "--wait=false")
 
 
 @pytest.fixture

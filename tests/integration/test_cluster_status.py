@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,25 +28,15 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.controlplane
 
-CRDS = Path(__file__).parents[2] / "crds"
 Json = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def served(cluster: Cluster) -> Cluster:
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", f"--filename={CRDS}")
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd/speculativemodels.specdec.dev")
-    deadline = time.monotonic() + 30
-    while "speculativemodels" not in cluster.kubectl("api-resources", "--api-group=specdec.dev", "--output=name"):
-        assert time.monotonic() < deadline, "the API server does not serve the custom resource"
-        time.sleep(0.2)
-    return cluster
 
 
 @pytest.fixture
 async def place(served: Cluster) -> AsyncIterator[Workplace]:
     async with workplace(served) as made:
         yield made
+        for live in await made.stranger.list(SPECULATIVE_MODELS, namespace=made.namespace):
+            await made.stranger.delete(SPECULATIVE_MODELS, namespace=made.namespace, name=live["metadata"]["name"])
 
 
 async def model(place: Workplace) -> Json:

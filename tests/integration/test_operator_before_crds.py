@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from testbed.operator.in_process import InProcessOperator
-from testbed.operator.install import CRDS, install, install_rights, operator_kubeconfig
+from testbed.operator.install import CRDS, install, operator_kubeconfig
 from tests.integration.scene import baseline, configuration, stage
 
 if TYPE_CHECKING:
@@ -22,9 +22,8 @@ SECONDS = 30.0
 
 @pytest.fixture
 def bare_cluster(cluster: Cluster) -> Cluster:
-    """A cluster with the operator's rights, and without its CRDs."""
-    cluster.kubectl("delete", "--ignore-not-found", "--wait=true", f"--filename={CRDS}")
-    install_rights(cluster)
+    """The cluster with the operator's rights, and without its CRDs."""
+    cluster.kubectl("delete", "--wait=true", f"--filename={CRDS}")
     return cluster
 
 

@@ -6,25 +6,26 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from testbed.cluster import ClusterOptions, KwokNodes, SilentProgress, running_cluster
+from testbed.cluster import ClusterOptions, SilentProgress, running_cluster
 from testbed.cluster.cache import clusters_directory
 from testbed.cluster.processes import processes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from testbed.cluster import Cluster
 
 pytestmark = pytest.mark.controlplane
 
-NO_NODES = ClusterOptions(name="bare", kwok_nodes=None)
+DOOMED = clusters_directory() / "doomed"
+"""The folder of the clusters whose owners are told to end."""
 GPU_POD = {
     "containers": [{"name": "server", "image": "example/server", "resources": {"limits": {"nvidia.com/gpu": 4}}}],
     "nodeSelector": {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"},
@@ -84,6 +85,69 @@ def eventually(condition: Callable[[], bool], *, seconds: float = 20.0) -> bool:
             return False
         time.sleep(0.1)
     return True
+
+
+@contextmanager
+def started_owner() -> Iterator[subprocess.Popen[str]]:
+    """Start a process that owns a cluster; it says when that runs, and ends with the body at the latest."""
+    # When this process is killed, it ends as at a Ctrl-C.
+    tied = ["setpriv", "--pdeathsig=INT", sys.executable]
+    argv = [*tied, "-m", "testbed.cluster", "up", f"--name={DOOMED.name}", "--kwok-nodes=0"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, start_new_session=True) as owner:
+        try:
+            yield owner
+        finally:
+            if owner.poll() is None:
+                owner.send_signal(signal.SIGINT)
+
+
+def wait_until_it_runs(owner: subprocess.Popen[str]) -> None:
+    assert owner.stdout is not None
+    assert any("KUBECONFIG" in line for line in owner.stdout)
+
+
+def kill_owner(owner: subprocess.Popen[str]) -> None:
+    os.killpg(owner.pid, signal.SIGKILL)
+    owner.wait(10)
+    assert processes_of(DOOMED)
+
+
+@pytest.fixture(scope="module")
+def cluster_end() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+@dataclass(frozen=True)
+class NextStart:
+    """The module's own cluster, started after the owner of another was killed.
+
+    Attributes:
+        cluster: it runs.
+        swept: whether nothing was left of the other.
+    """
+
+    cluster: Cluster
+    swept: bool
+
+
+@pytest.fixture(scope="module")
+def next_start(cluster_end: ExitStack) -> NextStart:
+    with started_owner() as owner:
+        wait_until_it_runs(owner)
+        kill_owner(owner)
+    cluster = cluster_end.enter_context(running_cluster(ClusterOptions(), progress=SilentProgress()))
+    return NextStart(cluster, swept=not processes_of(DOOMED) and not DOOMED.exists())
+
+
+@pytest.fixture(scope="module")
+def cluster(next_start: NextStart) -> Cluster:
+    """A cluster of two nodes, with nobody else's pods."""
+    return next_start.cluster
+
+
+def test_what_a_killed_owner_left_is_swept_by_the_next_start(next_start: NextStart) -> None:
+    assert next_start.swept
 
 
 def test_the_api_server_tells_the_version_it_was_built_from(cluster: Cluster) -> None:
@@ -185,110 +249,58 @@ class Ended:
 
 
 @pytest.fixture(scope="module")
-def ended(cluster: Cluster) -> Ended:
-    options = ClusterOptions(kwok_nodes=KwokNodes(prefix="other", count=1))
-    with running_cluster(options, progress=SilentProgress()) as second:
-        names = [node["metadata"]["name"] for node in second.client.get("/api/v1/nodes")["items"]]
-        return Ended(second.directory, names, len(processes_of(second.directory)), cluster.client.ready())
+def ended(cluster: Cluster, cluster_end: ExitStack, operator_cluster: Cluster) -> Ended:
+    """The module's own cluster, whose body raised."""
+    names = [node["metadata"]["name"] for node in cluster.client.get("/api/v1/nodes")["items"]]
+    seen = Ended(cluster.directory, names, len(processes_of(cluster.directory)), operator_cluster.client.ready())
+    with suppress(ZeroDivisionError), cluster_end:
+        1 / 0  # noqa: B018 - the body's error is the point
+    return seen
 
 
 def test_two_clusters_run_side_by_side(ended: Ended) -> None:
-    assert ended.nodes == ["other-0"]
+    assert ended.nodes == ["gpu-node-0", "gpu-node-1"]
     assert ended.neighbour_answered
 
 
-def test_a_stopped_cluster_leaves_no_process_and_no_file(ended: Ended) -> None:
+def test_a_cluster_stops_when_its_body_raises(ended: Ended) -> None:
     assert ended.processes == 5
+    assert processes_of(ended.directory) == ()
+
+
+def test_a_stopped_cluster_leaves_no_process_and_no_file(ended: Ended) -> None:
     assert processes_of(ended.directory) == ()
     assert not ended.directory.exists()
 
 
-def start_owner() -> subprocess.Popen[str]:
-    """Start a process that owns the cluster `doomed`, and wait until that runs."""
-    # When this process is killed, it ends as at a Ctrl-C.
-    tied = ["setpriv", "--pdeathsig=INT", sys.executable]
-    process = subprocess.Popen(
-        [*tied, "-m", "testbed.cluster", "up", "--name=doomed", "--kwok-nodes=0"],
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    with process.stdout as output:
-        for line in output:
-            if "KUBECONFIG" in line:
-                break
-    return process
+def test_ctrl_c_stops_the_cluster_that_up_has_started() -> None:
+    with started_owner() as owner:
+        wait_until_it_runs(owner)
+        assert processes_of(DOOMED)
+        owner.send_signal(signal.SIGINT)
+        assert owner.wait(30) == 130
+    assert processes_of(DOOMED) == ()
+    assert not DOOMED.exists()
 
 
-def kill_owner(owner: subprocess.Popen[str]) -> None:
-    os.killpg(owner.pid, signal.SIGKILL)
-    owner.wait(10)
-    assert processes_of(clusters_directory() / "doomed")
+def test_sigterm_stops_what_up_has_started() -> None:
+    with started_owner() as owner:
+        assert eventually(lambda: bool(processes_of(DOOMED)))
+        owner.send_signal(signal.SIGTERM)
+        owner.wait(30)
+    assert processes_of(DOOMED) == ()
+    assert not DOOMED.exists()
 
 
-@pytest.fixture
-def owner() -> subprocess.Popen[str]:
-    return start_owner()
-
-
-def test_ctrl_c_stops_the_cluster_that_up_has_started(owner: subprocess.Popen[str]) -> None:
-    directory = clusters_directory() / "doomed"
-    assert processes_of(directory)
-    owner.send_signal(signal.SIGINT)
-    assert owner.wait(30) == 130
-    assert processes_of(directory) == ()
-    assert not directory.exists()
-
-
-def test_sigterm_stops_the_cluster_that_up_has_started(owner: subprocess.Popen[str]) -> None:
-    directory = clusters_directory() / "doomed"
-    owner.send_signal(signal.SIGTERM)
-    owner.wait(30)
-    assert processes_of(directory) == ()
-    assert not directory.exists()
-
-
-def test_what_a_killed_owner_left_is_swept_by_clean(owner: subprocess.Popen[str]) -> None:
-    directory = clusters_directory() / "doomed"
-    kill_owner(owner)
+def test_what_a_killed_owner_left_is_swept_by_clean() -> None:
+    with started_owner() as owner:
+        assert eventually(lambda: bool(processes_of(DOOMED)))
+        kill_owner(owner)
     subprocess.run([sys.executable, "-m", "testbed.cluster", "clean"], check=True, capture_output=True)
-    assert processes_of(directory) == ()
-    assert not directory.exists()
+    assert processes_of(DOOMED) == ()
+    assert not DOOMED.exists()
 
 
-@dataclass(frozen=True)
-class NextStart:
-    """A cluster that was started after another one's owner was killed, and whose body raised.
-
-    Attributes:
-        directory: its folder.
-        swept: whether nothing was left of the other one.
-    """
-
-    directory: Path
-    swept: bool
-
-
-@pytest.fixture(scope="module")
-def next_start() -> NextStart:
-    started: list[NextStart] = []
-    kill_owner(start_owner())
-    with suppress(ZeroDivisionError), running_cluster(NO_NODES, progress=SilentProgress()) as running:
-        doomed = clusters_directory() / "doomed"
-        started.append(NextStart(running.directory, swept=not processes_of(doomed) and not doomed.exists()))
-        1 / 0  # noqa: B018 - the body's error is the point
-    return started[0]
-
-
-def test_what_a_killed_owner_left_is_swept_by_the_next_start(next_start: NextStart) -> None:
-    assert next_start.swept
-
-
-def test_a_cluster_stops_when_its_body_raises(next_start: NextStart) -> None:
-    assert processes_of(next_start.directory) == ()
-
-
-def test_clean_leaves_a_cluster_whose_owner_lives(cluster: Cluster) -> None:
+def test_clean_leaves_a_cluster_whose_owner_lives(operator_cluster: Cluster) -> None:
     subprocess.run([sys.executable, "-m", "testbed.cluster", "clean"], check=True, capture_output=True)
-    assert cluster.client.ready()
+    assert operator_cluster.client.ready()

@@ -93,12 +93,13 @@ MANIFESTS = [
 
 
 @pytest.fixture(scope="module")
-def node_cluster(spare_node: Cluster) -> Cluster:
+def node_cluster(spare_node: Cluster, spare_node_end: contextlib.ExitStack) -> Iterator[Cluster]:
     for manifest in MANIFESTS:
         spare_node.kubectl("apply", "--filename=-", stdin=json.dumps(manifest))
     spare_node.kubectl("wait", "deployment/web", "--for=condition=Available", "--timeout=60s")
     spare_node.kubectl("wait", "pod/client", "--for=condition=Ready", "--timeout=60s")
-    return spare_node
+    yield spare_node
+    spare_node_end.close()
 
 
 def fetch(url: str) -> str:
