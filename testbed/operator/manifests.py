@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 JsonObject = dict[str, Any]
 
 
-def _text_node(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+def _text_node(dumper: yaml.CSafeDumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(yaml.CSafeDumper):
     """Writes texts of several lines as such."""
 
     yaml_representers: ClassVar[dict[type[Any], Callable[..., Any]]] = {
-        **yaml.SafeDumper.yaml_representers,
+        **yaml.CSafeDumper.yaml_representers,
         str: _text_node,
     }
 
