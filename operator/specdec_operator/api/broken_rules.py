@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import functools
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel
 
@@ -11,8 +12,6 @@ from specdec_operator.api.tree import Location, model_in, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from pydantic.fields import FieldInfo
 
     from specdec_operator.api.rules import Rule
 
@@ -46,40 +45,56 @@ def _holds(rule: Rule, part: ApiModel) -> bool:
 def _parts(model: BaseModel, path: str) -> Iterator[tuple[ApiModel, str]]:
     if isinstance(model, ApiModel):
         yield model, path
-    for name, field in type(model).model_fields.items():
-        below = f"{path}.{field.alias or name}".removeprefix(".")
-        for part, place in parts_of(vars(model).get(name), below):
+    for field in _fields(type(model)):
+        if field.model is None:
+            continue
+        below = f"{path}.{field.written}".removeprefix(".")
+        for part, place in parts_of(vars(model).get(field.name), below):
             if isinstance(part, BaseModel):
                 yield from _parts(part, place)
+
+
+class _Field(NamedTuple):
+    name: str
+    written: str
+    model: type[BaseModel] | None
+
+
+@functools.cache
+def _fields(model: type[BaseModel]) -> tuple[_Field, ...]:
+    return tuple(
+        _Field(name, field.alias or name, model_in(field.annotation)) for name, field in model.model_fields.items()
+    )
 
 
 def _read(model: type[BaseModel], value: dict[str, Any], location: Location, spoilt: frozenset[Location]) -> BaseModel:
     parts: dict[str, Any] = {}
     unread = set()
-    for name, field in model.model_fields.items():
-        place = (*location, field.alias or name)
-        if _is_spoilt(field, place, spoilt):
-            unread.add(name)
-        elif place[-1] in value:
-            parts[name] = _part(field, value[place[-1]], place, spoilt)
+    for field in _fields(model):
+        place = (*location, field.written)
+        if spoilt and _is_spoilt(field, place, spoilt):
+            unread.add(field.name)
+        elif field.written in value:
+            parts[field.name] = _part(field, value[field.written], place, spoilt)
     made = model.model_construct(**parts)
     for name in unread:
         vars(made).pop(name, None)
     return made
 
 
-def _is_spoilt(field: FieldInfo, place: Location, spoilt: frozenset[Location]) -> bool:
+def _is_spoilt(field: _Field, place: Location, spoilt: frozenset[Location]) -> bool:
     if place in spoilt:
         return True
-    return model_in(field.annotation) is None and any(location[: len(place)] == place for location in spoilt)
+    return field.model is None and any(location[: len(place)] == place for location in spoilt)
 
 
-def _part(field: FieldInfo, value: Any, place: Location, spoilt: frozenset[Location]) -> Any:
-    model = model_in(field.annotation)
-    if model is None:
+def _part(field: _Field, value: Any, place: Location, spoilt: frozenset[Location]) -> Any:
+    if field.model is None:
         return value
     if isinstance(value, list):
         return [
-            _read(model, part, (*place, index), spoilt) for index, part in enumerate(value) if isinstance(part, dict)
+            _read(field.model, part, (*place, index), spoilt)
+            for index, part in enumerate(value)
+            if isinstance(part, dict)
         ]
-    return _read(model, value, place, spoilt)
+    return _read(field.model, value, place, spoilt)

@@ -5,6 +5,8 @@ Still with `$ref`; `structural` makes the schema that the API server takes.
 
 from __future__ import annotations
 
+import copy
+import functools
 import inspect
 from typing import TYPE_CHECKING, Any
 
@@ -79,4 +81,9 @@ def draw(model: type[BaseModel]) -> JsonSchemaValue:
     Raises:
         UnsupportedConstructError: A literal is no string.
     """
+    return copy.deepcopy(_drawn(model))
+
+
+@functools.lru_cache(maxsize=16)
+def _drawn(model: type[BaseModel]) -> JsonSchemaValue:
     return model.model_json_schema(by_alias=True, mode="validation", schema_generator=ModelSchema)

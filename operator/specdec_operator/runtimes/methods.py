@@ -5,6 +5,7 @@ The words are `methods.yaml`; which releases serve what is the capability table'
 
 from __future__ import annotations
 
+import functools
 from importlib import resources
 from typing import Annotated
 
@@ -120,6 +121,7 @@ class MethodWords(ApiModel):
         raise KeyError(backend)
 
 
+@functools.cache
 def load_methods() -> MethodWords:
     """The words that ship with the operator."""
     text = resources.files("specdec_operator.runtimes").joinpath("methods.yaml").read_text(encoding="utf-8")

@@ -7,6 +7,7 @@ differs.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -120,15 +121,27 @@ def load_table(extra: Sequence[Mapping[str, Any]] = ()) -> CapabilityTable:
     Raises:
         TableError: A row is wrong; the message names it and the field.
     """
-    text = resources.files("specdec_operator.runtimes").joinpath("releases.yaml").read_text(encoding="utf-8")
-    shipped = _rows(read_yaml(text)["releases"], {})
+    shipped = _shipped_rows()
     rows = _rows(extra, shipped)
-    releases = {name: _release(row) for name, row in rows.items()}
+    releases = {
+        name: _shipped_release(name) if row is shipped.get(name) else _release(row) for name, row in rows.items()
+    }
     return CapabilityTable(
         tuple(sorted(releases.values(), key=lambda release: release.name)),
         added=frozenset(rows.keys() - shipped.keys()),
         stock=frozenset((row["image"], str(row["tensorrtLLM"])) for row in shipped.values() if "image" in row),
     )
+
+
+@functools.cache
+def _shipped_rows() -> Mapping[str, Mapping[str, Any]]:
+    text = resources.files("specdec_operator.runtimes").joinpath("releases.yaml").read_text(encoding="utf-8")
+    return _rows(read_yaml(text)["releases"], {})
+
+
+@functools.cache
+def _shipped_release(name: str) -> Release:
+    return _release(_shipped_rows()[name])
 
 
 def _rows(
