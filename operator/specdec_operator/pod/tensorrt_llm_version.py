@@ -1,10 +1,10 @@
 """The TensorRT-LLM of the image, found without importing it: an import needs a GPU's driver."""
 
-import importlib.metadata
 import importlib.util
 import re
 from pathlib import Path
 
+from specdec_operator.pod.distribution import distribution_version
 from specdec_operator.pod.errors import ProgramFailure
 
 
@@ -32,7 +32,4 @@ def installed_version() -> str:
             match = re.search(r"""^__version__\s*=\s*["']([^"']+)["']""", version_file.read_text("utf-8"), re.MULTILINE)
             if match:
                 return match.group(1)
-    try:
-        return importlib.metadata.version("tensorrt_llm")
-    except importlib.metadata.PackageNotFoundError:
-        return ""
+    return distribution_version("tensorrt_llm")

@@ -1,7 +1,6 @@
 """The vLLM of the image, read from its distribution's metadata: an import would look for a GPU."""
 
-import importlib.metadata
-
+from specdec_operator.pod.distribution import distribution_version
 from specdec_operator.pod.errors import ProgramFailure
 
 
@@ -13,21 +12,13 @@ def require_vllm(wanted: str) -> None:
     """
     if not wanted:
         return
-    found = installed_version()
+    found = distribution_version("vllm")
     if _public(found) != _public(wanted):
         raise ProgramFailure(
             "VLLMVersionMismatch",
             f"the image holds {f'vLLM {found}' if found else 'no vLLM'}, expected {wanted}; declare the release that "
             "the image really is, in spec.runtime.release",
         )
-
-
-def installed_version() -> str:
-    """The installed version, with the suffix of its build; empty if there is none."""
-    try:
-        return importlib.metadata.version("vllm")
-    except importlib.metadata.PackageNotFoundError:
-        return ""
 
 
 def _public(version: str) -> str:

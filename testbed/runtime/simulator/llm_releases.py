@@ -68,7 +68,7 @@ class KnownKeys:
 
 @functools.cache
 def _lists() -> Mapping[str, Any]:
-    lists: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name("llm_arguments.yaml").read_text())
+    lists: Mapping[str, Any] = yaml.load(Path(__file__).with_name("llm_arguments.yaml").read_text(), yaml.CSafeLoader)
     return lists
 
 

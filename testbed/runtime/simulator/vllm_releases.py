@@ -86,7 +86,7 @@ class VLLMRelease:
 
 @functools.cache
 def _lists() -> Mapping[str, Any]:
-    lists: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name("vllm_arguments.yaml").read_text())
+    lists: Mapping[str, Any] = yaml.load(Path(__file__).with_name("vllm_arguments.yaml").read_text(), yaml.CSafeLoader)
     return lists
 
 
