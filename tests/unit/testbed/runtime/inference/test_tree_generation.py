@@ -71,22 +71,24 @@ def answer(target: LlamaModel, prompt: Sequence[int], drafter: TreeDrafter, limi
     return generate_with_trees(target, prompt, max_tokens=limit, end_id=END, drafter=drafter)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.fixture(scope="module", params=KINDS)
+def said(
+    target: LlamaModel, drafters: dict[str, TreeDrafter], prompts: list[list[int]], request: pytest.FixtureRequest
+) -> list[TreeGeneration]:
+    """The answers to all prompts with trees of one kind."""
+    return [answer(target, prompt, drafters[request.param]) for prompt in prompts]
+
+
 def test_a_tree_changes_no_answer_and_saves_passes(
-    plain: list[Generation], target: LlamaModel, drafters: dict[str, TreeDrafter], prompts: list[list[int]], kind: str
+    plain: list[Generation], said: list[TreeGeneration], prompts: list[list[int]]
 ) -> None:
-    said = [answer(target, prompt, drafters[kind]) for prompt in prompts]
     assert [each.tokens for each in said] == [each.tokens for each in plain]
     saved = sum(each.target_passes for each in plain) - sum(each.target_passes for each in said)
     # An accepted end mark is the last token of its pass: no other follows that would have cost one.
     assert 0 <= sum(each.accepted for each in said) - saved <= len(prompts) < saved
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_not_all_that_is_drafted_is_accepted(
-    target: LlamaModel, drafters: dict[str, TreeDrafter], prompts: list[list[int]], kind: str
-) -> None:
-    said = [answer(target, prompt, drafters[kind]) for prompt in prompts]
+def test_not_all_that_is_drafted_is_accepted(said: list[TreeGeneration]) -> None:
     drafted, accepted = sum(each.drafted for each in said), sum(each.accepted for each in said)
     assert 0.15 < accepted / drafted < 0.95
 
