@@ -7,15 +7,18 @@ import time
 import urllib.request
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
+from specdec_operator.cluster.resources import JOBS, PODS, SERVICES, SPECULATIVE_MODELS
+from specdec_operator.resources.labels import ARTIFACT, MODEL, serving_name
 from testbed.cluster.images import BUSYBOX_IMAGE
 from testbed.demo.models import condition, describe, is_current, serves
-from testbed.demo.objects import Objects
 from testbed.demo.prompt import ask
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from specdec_operator.cluster.resources import ResourceType
     from testbed.session import Session
 
 Json = dict[str, Any]
@@ -39,17 +42,19 @@ class Place:
         return self.session.cluster.kubectl(f"--namespace={self.namespace}", *arguments, stdin=stdin)
 
     def apply(self, *documents: Json) -> None:
-        self.kubectl("apply", "--filename=-", stdin="\n---\n".join(json.dumps(document) for document in documents))
+        text = "\n---\n".join(json.dumps(document) for document in documents)
+        # A client-side apply reads the schemas of all kinds first: four times the work, for kubectl and API server.
+        self.kubectl("apply", "--server-side", "--force-conflicts", "--filename=-", stdin=text)
 
     def apply_model(self, name: str, spec: Json) -> None:
-        self.apply(
-            {
-                "apiVersion": "specdec.dev/v1alpha1",
-                "kind": "SpeculativeModel",
-                "metadata": {"name": name},
-                "spec": {"pod": SMALL, **spec},
-            }
-        )
+        body = {
+            "apiVersion": SPECULATIVE_MODELS.api_version,
+            "kind": SPECULATIVE_MODELS.kind,
+            "metadata": {"name": name},
+            "spec": {"pod": SMALL, **spec},
+        }
+        path = SPECULATIVE_MODELS.path(namespace=self.namespace, name=name)
+        self.session.cluster.client.apply(path, body, field_manager="e2e")
 
     def patch(self, name: str, spec: Json) -> None:
         self.kubectl("patch", "specmodel", name, "--type=merge", f"--patch={json.dumps({'spec': spec})}")
@@ -65,12 +70,18 @@ class Place:
         items: list[Json] = self.get(resource, *arguments)["items"]
         return items
 
-    def model(self, name: str) -> Json:
-        path = f"/apis/specdec.dev/v1alpha1/namespaces/{self.namespace}/speculativemodels/{name}"
-        return self.session.cluster.client.get(path)
+    def read(self, resource: ResourceType, name: str) -> Json:
+        return self.session.cluster.client.get(resource.path(namespace=self.namespace, name=name))
 
-    def objects(self) -> Objects:
-        return Objects.read(self.session.cluster.client, namespace=self.namespace)
+    def labelled(self, resource: ResourceType, label: str, value: str) -> list[Json]:
+        """Return the objects of a type that carry a label."""
+        query = urlencode({"labelSelector": f"{label}={value}"})
+        found = self.session.cluster.client.get(f"{resource.path(namespace=self.namespace)}?{query}")
+        items: list[Json] = found["items"]
+        return items
+
+    def model(self, name: str) -> Json:
+        return self.read(SPECULATIVE_MODELS, name)
 
     def until(self, name: str, what: str, holds: Callable[[Json], bool], *, seconds: float = SECONDS) -> Json:
         """Wait until a model's state is as wanted; fail with all that its status says."""
@@ -92,7 +103,7 @@ class Place:
         return self.until(name, f"{kind}={status} {reason}", holds)
 
     def serving_pod(self, name: str) -> Json:
-        (pod,) = self.objects().serving_pods(name)
+        (pod,) = (pod for pod in self.labelled(PODS, MODEL, name) if "deletionTimestamp" not in pod["metadata"])
         return pod
 
     def serving_pod_name(self, name: str) -> str:
@@ -120,7 +131,8 @@ class Place:
         return self.kubectl("logs", self.serving_pod(name)["metadata"]["name"], "--container=server", "--tail=-1")
 
     def address(self, name: str) -> str:
-        return self.objects().service_address(name)
+        address: str = self.read(SERVICES, serving_name(name))["spec"]["clusterIP"]
+        return address
 
     def answer(self, name: str, prompt: str) -> str:
         """Ask a model through its Service with what its status publishes."""
@@ -141,7 +153,7 @@ class Place:
 
     def jobs(self, artifact: str) -> list[str]:
         """Return the names of the Jobs that an artifact has had."""
-        return [job["metadata"]["name"] for job in self.items("jobs", f"--selector=specdec.dev/artifact={artifact}")]
+        return [job["metadata"]["name"] for job in self.labelled(JOBS, ARTIFACT, artifact)]
 
     def shorten_lease(self) -> None:
         """Have the next operator wait for a dead one's Lease for a few seconds only."""
@@ -159,7 +171,7 @@ class Place:
     def gpu_pods(self, model: str) -> list[Json]:
         return [
             pod
-            for pod in self.items("pods", f"--selector=specdec.dev/model={model}")
+            for pod in self.labelled(PODS, MODEL, model)
             if any("nvidia.com/gpu" in c["resources"].get("limits", {}) for c in pod["spec"]["containers"])
         ]
 
