@@ -29,6 +29,7 @@ from specdec_operator.reconcile.definitions import Definitions
 from specdec_operator.reconcile.informer import informer_registry, informer_settings
 from specdec_operator.reconcile.model import ModelReconciler
 from specdec_operator.reconcile.other_controller import Responsibility
+from specdec_operator.reconcile.own_writes import OwnWrites
 from specdec_operator.reconcile.preconditions import Preconditions
 from specdec_operator.reconcile.queue import Key, Result, WorkQueue
 from specdec_operator.reconcile.resync import Resync
@@ -182,6 +183,7 @@ class _Operator:
         self._api = api
         self._health = health
         self._preconditions = preconditions
+        self._own_writes = OwnWrites()
         context = Context(
             api=api,
             events=EventRecorder(api, controller="specdec.dev/operator", instance=configuration.instance),
@@ -192,6 +194,7 @@ class _Operator:
             templates=Templates(),
             definitions=definitions,
             responsibility=Responsibility(gauges=metrics, instance=configuration.instance),
+            own_writes=self._own_writes,
             now=lambda: datetime.now(UTC),
         )
         self._models = ModelReconciler(context)
@@ -229,8 +232,9 @@ class _Operator:
         configuration = self._surroundings.configuration
         missing_changed = partial(self._health.set_missing, "kinds")
         await until_served(self._api, stop=self._surroundings.stop, missing_changed=missing_changed)
+        login = login_handler(self._surroundings.credentials)
         await kopf.operator(
-            registry=informer_registry(self._queue, login=login_handler(self._surroundings.credentials)),
+            registry=informer_registry(self._queue, login=login, own_writes=self._own_writes),
             settings=informer_settings(watch_list=False),
             standalone=True,
             # Left out, kopf asks the system for a user name, which a container's user need not have.

@@ -261,7 +261,7 @@ class ArtifactReconciler:
                 "ModelArtifact", observed.model_dump(by_alias=True, exclude_none=True, mode="json")
             ),
         }
-        await ensure_status(self._context.api, MODEL_ARTIFACTS, body, live=live)
+        self._context.own_writes.note(await ensure_status(self._context.api, MODEL_ARTIFACTS, body, live=live))
 
     async def _announce(self, status: ModelArtifactStatus, live: JsonObject) -> None:
         kind = "Warning" if status.state == "Failed" or status.reason in OPERATORS_OWN else "Normal"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from specdec_operator.cluster.api import JsonObject, KubernetesApi
     from specdec_operator.reconcile.definitions import Definitions
     from specdec_operator.reconcile.other_controller import Responsibility
+    from specdec_operator.reconcile.own_writes import OwnWrites
     from specdec_operator.resources.template import Templates
     from specdec_operator.runtimes.table import CapabilityTable
     from specdec_operator.triton.proof import Prover
@@ -56,6 +57,7 @@ class Context:
     templates: Templates
     definitions: Definitions
     responsibility: Responsibility
+    own_writes: OwnWrites
     now: Callable[[], datetime]
 
 

@@ -1,6 +1,6 @@
-"""kopf as informer: every event becomes a key in the queue, and nothing else.
+"""kopf as informer: every event that matters becomes a key in the queue, and nothing else.
 
-Handlers decide nothing and can't fail; what an event said is not used, only which object it was about. kopf writes
+Handlers decide nothing but that; what a run does comes from the live state, not from what an event said. kopf writes
 nothing to any object this way. Events that are lost are made up for by the resync.
 """
 
@@ -13,12 +13,15 @@ import kopf
 
 from specdec_operator.api.v1alpha1 import GROUP, VERSION
 from specdec_operator.reconcile.queue import Key, owning_models
+from specdec_operator.reconcile.relevance import is_relevant
 from specdec_operator.resources.labels import ARTIFACT, MODEL, SELECTOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from specdec_operator.cluster.api import JsonObject
     from specdec_operator.cluster.login import LoginHandler
+    from specdec_operator.reconcile.own_writes import OwnWrites
     from specdec_operator.reconcile.queue import WorkQueue
 
 CHILDREN: tuple[tuple[str, str, str], ...] = (
@@ -44,21 +47,21 @@ class _Patience:
         yield from repeat(15.0)
 
 
-def informer_registry(queue: WorkQueue, *, login: LoginHandler) -> kopf.OperatorRegistry:
+def informer_registry(queue: WorkQueue, *, login: LoginHandler, own_writes: OwnWrites) -> kopf.OperatorRegistry:
     """Handlers that add keys to the queue."""
     registry = kopf.OperatorRegistry()
     kopf.on.login(registry=registry)(login)
 
-    async def model_seen(namespace: str | None, name: str | None, **_: Any) -> None:
-        queue.add(Key(kind="SpeculativeModel", namespace=namespace or "", name=name or ""))
+    async def model_seen(**event: Any) -> None:
+        for key in keys_of_model(event["type"], event["body"], own_writes=own_writes):
+            queue.add(key)
 
-    async def artifact_seen(namespace: str | None, name: str | None, meta: Mapping[str, Any], **_: Any) -> None:
-        queue.add(Key(kind="ModelArtifact", namespace=namespace or "", name=name or ""))
-        for owner in owning_models(namespace or "", meta.get("ownerReferences") or ()):
-            queue.add(owner)
+    async def artifact_seen(**event: Any) -> None:
+        for key in keys_of_artifact(event["type"], event["body"], own_writes=own_writes):
+            queue.add(key)
 
-    async def child_seen(namespace: str | None, labels: Mapping[str, str], **_: Any) -> None:
-        for key in keys_of_labels(namespace or "", labels):
+    async def child_seen(**event: Any) -> None:
+        for key in keys_of_child(event["type"], event["body"], plural=event["resource"].plural):
             queue.add(key)
 
     kopf.on.event(GROUP, VERSION, "speculativemodels", registry=registry)(model_seen)
@@ -68,8 +71,46 @@ def informer_registry(queue: WorkQueue, *, login: LoginHandler) -> kopf.Operator
     return registry
 
 
-def keys_of_labels(namespace: str, labels: Mapping[str, str]) -> list[Key]:
-    """Whose child an object is, by its labels."""
+def keys_of_model(event: str | None, model: JsonObject, *, own_writes: OwnWrites) -> list[Key]:
+    """What to run for a model that was seen: nothing if it is as this process wrote it.
+
+    Args:
+        event: the watch event's type; None for what was there when the watch began.
+        model: the object.
+        own_writes: what this process wrote.
+    """
+    metadata = model["metadata"]
+    if _is_news(event, metadata, own_writes):
+        return [Key(kind="SpeculativeModel", namespace=metadata["namespace"], name=metadata["name"])]
+    return []
+
+
+def keys_of_artifact(event: str | None, artifact: JsonObject, *, own_writes: OwnWrites) -> list[Key]:
+    """What to run for an artifact that was seen: its models, and itself unless it is as this process wrote it.
+
+    Args:
+        event: the watch event's type; None for what was there when the watch began.
+        artifact: the object.
+        own_writes: what this process wrote.
+    """
+    metadata = artifact["metadata"]
+    models = owning_models(metadata["namespace"], metadata.get("ownerReferences") or ())
+    if not _is_news(event, metadata, own_writes):
+        return models
+    return [Key(kind="ModelArtifact", namespace=metadata["namespace"], name=metadata["name"]), *models]
+
+
+def keys_of_child(event: str | None, child: JsonObject, *, plural: str) -> list[Key]:
+    """What to run for a child that was seen: whose it is, if it is gone or its state matters.
+
+    Args:
+        event: the watch event's type; None for what was there when the watch began.
+        child: the object.
+        plural: its resource.
+    """
+    if event != "DELETED" and not is_relevant(plural, child):
+        return []
+    namespace, labels = child["metadata"]["namespace"], child["metadata"].get("labels") or {}
     keys = []
     if MODEL in labels:
         keys.append(Key(kind="SpeculativeModel", namespace=namespace, name=labels[MODEL]))
@@ -106,3 +147,10 @@ def informer_settings(*, watch_list: bool) -> kopf.OperatorSettings:
         # Filtered by the API server: other people's pods are never sent.
         settings.watching.label_selectors[group, version, plural] = SELECTOR
     return settings
+
+
+def _is_news(event: str | None, metadata: Mapping[str, Any], own_writes: OwnWrites) -> bool:
+    if event == "DELETED":
+        own_writes.forget(metadata)
+        return True
+    return not own_writes.made(metadata)

@@ -266,7 +266,8 @@ class _Pass:
             name=self._model.metadata.name,
             conditions=self._conditions.in_order(),
         )
-        await ensure_status(self._context.api, SPECULATIVE_MODELS, body, live=self._live)
+        applied = await ensure_status(self._context.api, SPECULATIVE_MODELS, body, live=self._live)
+        self._context.own_writes.note(applied)
         stalled = self._conditions.holds("Stalled")
         for condition in self._conditions.changed():
             repeated = condition.type == "Ready" and condition.status != "True"

@@ -1,18 +1,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from specdec_operator.reconcile.queue import Backoff, Key, QueueShutDown, WorkQueue
-from tests.virtual_time import run_in_virtual_time, virtual_now
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
-A = Key("SpeculativeModel", "ns", "a")
-B = Key("ModelArtifact", "ns", "b")
+from specdec_operator.reconcile.queue import Backoff, Key, QueueShutDown
+from tests.unit.reconcile.queue_play import A, B, next_key, play, queue
+from tests.virtual_time import virtual_now
 
 
 class Notes:
@@ -34,22 +29,6 @@ class Notes:
 
     def retried(self, _key: Key, *, delay: float) -> None:
         self.delays.append(delay)
-
-
-def queue(**rest: Any) -> WorkQueue:
-    return WorkQueue(clock=virtual_now, **{"jitter": lambda: 0.0, **rest})
-
-
-def play(scenario: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    run_in_virtual_time(scenario())
-
-
-async def next_key(work: WorkQueue, *, within: float) -> Key | None:
-    try:
-        async with asyncio.timeout(within):
-            return await work.get()
-    except TimeoutError:
-        return None
 
 
 def test_keys_come_in_the_order_in_which_they_were_added() -> None:
@@ -102,70 +81,6 @@ def test_a_key_not_added_while_it_ran_does_not_come_again() -> None:
         work.add(A)
         work.done(await work.get())
         assert await next_key(work, within=60) is None
-
-    play(scenario)
-
-
-def test_a_key_rests_after_its_run() -> None:
-    async def scenario() -> None:
-        work = queue(rest=3)
-        work.add(A)
-        work.done(await work.get())
-        work.add(A)
-        await work.get()
-        assert virtual_now() == pytest.approx(3)
-
-    play(scenario)
-
-
-def test_a_key_added_while_it_runs_rests_first() -> None:
-    async def scenario() -> None:
-        work = queue(rest=3)
-        work.add(A)
-        await work.get()
-        work.add(A)
-        await asyncio.sleep(1)
-        work.done(A)
-        await work.get()
-        assert virtual_now() == pytest.approx(4)
-
-    play(scenario)
-
-
-def test_what_is_added_during_a_rest_is_one_run() -> None:
-    async def scenario() -> None:
-        work = queue(rest=3)
-        work.add(A)
-        work.done(await work.get())
-        for _ in range(10):
-            work.add(A)
-        work.done(await work.get())
-        assert await next_key(work, within=60) is None
-
-    play(scenario)
-
-
-def test_a_key_that_has_rested_runs_at_once() -> None:
-    async def scenario() -> None:
-        work = queue(rest=3)
-        work.add(A)
-        work.done(await work.get())
-        await asyncio.sleep(4)
-        work.add(A)
-        await work.get()
-        assert virtual_now() == pytest.approx(4)
-
-    play(scenario)
-
-
-def test_the_rest_of_one_key_does_not_delay_another() -> None:
-    async def scenario() -> None:
-        work = queue(rest=3)
-        work.add(A)
-        work.done(await work.get())
-        work.add(B)
-        await work.get()
-        assert virtual_now() == pytest.approx(0)
 
     play(scenario)
 
@@ -352,33 +267,6 @@ def test_draining_runs_what_waits_and_what_was_added_during_a_run() -> None:
             work.done(key)
         await draining
         assert rest == [B, A]
-
-    play(scenario)
-
-
-def test_draining_waits_for_no_rest() -> None:
-    async def scenario() -> None:
-        work = queue(rest=3)
-        work.add(A)
-        work.done(await work.get())
-        work.add(A)
-        draining = asyncio.create_task(work.shut_down(drain=True))
-        await asyncio.sleep(1)
-        work.done(await work.get())
-        await draining
-        assert virtual_now() == pytest.approx(1)
-
-    play(scenario)
-
-
-def test_shutting_down_waits_for_no_rest() -> None:
-    async def scenario() -> None:
-        work = queue(rest=3)
-        work.add(A)
-        work.done(await work.get())
-        work.add(A)
-        await work.shut_down()
-        assert (work.depth, virtual_now()) == (0, pytest.approx(0))
 
     play(scenario)
 
