@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.cluster.binaries import Builder
 from testbed.cluster.cache import cache_directory
+from testbed.cluster.commands import SHORT_LIVED
 from testbed.cluster.errors import CommandError
 from testbed.cluster.tools import CONTROL_PLANE
 
 if TYPE_CHECKING:
+    from testbed.cluster.access import ObjectReader
     from testbed.cluster.progress import Progress
 
 KUBECTL = "kubectl"
@@ -31,17 +33,19 @@ class ExistingCluster:
         host_address: the address of this machine at which the cluster's pods reach it.
         directory: a folder of this use of it, for logs and the operator's kubeconfig.
         kubectl_program: the kubectl that is used.
+        reader: of its objects; a kubectl for each by default.
     """
 
     kubeconfig: Path
     host_address: str
     directory: Path
     kubectl_program: Path
+    reader: ObjectReader | None = None
 
     @property
-    def client(self) -> KubectlReader:
-        """Reads through kubectl."""
-        return KubectlReader(self)
+    def client(self) -> ObjectReader:
+        """Requests to the API server as the administrator."""
+        return self.reader or KubectlReader(self)
 
     def kubectl_command(self, *arguments: str) -> list[str]:
         """Return the command line of a kubectl command as the administrator."""
@@ -53,9 +57,8 @@ class ExistingCluster:
         Raises:
             CommandError: with its error output.
         """
-        finished = subprocess.run(
-            self.kubectl_command(*arguments), input=stdin or "", capture_output=True, text=True, check=False
-        )
+        argv, environment = self.kubectl_command(*arguments), os.environ | SHORT_LIVED
+        finished = subprocess.run(argv, input=stdin or "", capture_output=True, text=True, check=False, env=environment)
         if finished.returncode != 0:
             raise CommandError(f"kubectl {' '.join(arguments)}: {finished.stderr.strip()}")
         return finished.stdout

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from testbed.cluster.errors import CommandError
 from testbed.cluster.existing import ExistingCluster, find_kubectl
 from testbed.cluster.helm import built_helm
+from testbed.cluster.kubectl_proxy import reading_through_proxy
 from testbed.cluster.lifecycle import uninterrupted
 from testbed.demo.answers import Answers
 from testbed.demo.closing import show_objects
@@ -59,11 +60,12 @@ def serve_on(
     """
     screen.wrapped(SIMULATOR_NOTE, indent="")
     with tempfile.TemporaryDirectory(prefix="specdec-demo-") as directory:
-        cluster = ExistingCluster(kubeconfig.absolute(), address, Path(directory), find_kubectl(progress))
-        require_usable(cluster, namespace=NAMESPACE)
+        found = ExistingCluster(kubeconfig.absolute(), address, Path(directory), find_kubectl(progress))
+        require_usable(found, namespace=NAMESPACE)
         image = operator_image_reference()
-        _note_images(cluster, (IMAGE_REFERENCE, image), screen=screen)
+        _note_images(found, (IMAGE_REFERENCE, image), screen=screen)
         with (
+            reading_through_proxy(found) as cluster,
             built_helm(progress, kubeconfig=cluster.kubeconfig) as helm,
             running_hub(cluster) as hub,
             _namespaces(cluster, progress),
