@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
+from ipaddress import IPv4Network
 from typing import TYPE_CHECKING
 
 from testbed.cluster.api import ApiClient
-from testbed.cluster.keys import new_signing_key
+from testbed.cluster.keys import ServingCertificate, new_signing_key
 from testbed.cluster.kubeconfig import Endpoint, write_kubeconfig
 from testbed.cluster.ports import free_ports
 from testbed.cluster.processes import Program, wait_until
@@ -23,6 +24,37 @@ START_SECONDS = 60.0
 
 # Twenty to fifty requests a second, the default of the controllers, is what tests at scale would measure.
 CLIENT_LIMITS = ("--kube-api-qps=1000", "--kube-api-burst=2000")
+
+# Controllers of what no test and no example declares. Each keeps watches of its own, which the API server feeds.
+UNNEEDED_CONTROLLERS = (
+    "certificatesigningrequest-approving-controller",
+    "certificatesigningrequest-cleaner-controller",
+    "certificatesigningrequest-signing-controller",
+    "cloud-node-lifecycle-controller",
+    "cronjob-controller",
+    "daemonset-controller",
+    "device-taint-eviction-controller",
+    "endpoints-controller",
+    "endpointslice-mirroring-controller",
+    "kube-apiserver-serving-clustertrustbundle-publisher-controller",
+    "legacy-serviceaccount-token-cleaner-controller",
+    "node-ipam-controller",
+    "node-route-controller",
+    "persistentvolume-attach-detach-controller",
+    "persistentvolume-expander-controller",
+    "podcertificaterequest-cleaner-controller",
+    "podgroup-protection-controller",
+    "replicationcontroller-controller",
+    "resourcepoolstatusrequest-controller",
+    "service-cidr-controller",
+    "service-lb-controller",
+    "statefulset-controller",
+    "storage-version-migrator-controller",
+    "storageversion-garbage-collector-controller",
+    "ttl-controller",
+    "validatingadmissionpolicy-status-controller",
+    "volumeattributesclass-protection-controller",
+)
 
 
 @dataclass(frozen=True)
@@ -128,6 +160,7 @@ class ControlPlane:
             ProgramError: one of the programs ended.
         """
         directory = self._settings.directory
+        self._certificate().write(self.endpoint.ca_file, self._certificates / "apiserver.key")
         (directory / "service-accounts.key").write_text(new_signing_key(), encoding="utf-8")
         (directory / "tokens.csv").write_text(self._users.token_file(), encoding="utf-8")
         self._programs.start(self._etcd())
@@ -152,9 +185,14 @@ class ControlPlane:
     def _certificates(self) -> Path:
         return self._settings.directory / "certificates"
 
+    def _certificate(self) -> ServingCertificate:
+        # Pods reach it by its Service, which has the first address of the range.
+        service = next(IPv4Network(self._settings.service_cidr).hosts())
+        names = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "localhost")
+        return ServingCertificate.new(addresses=(self._settings.address, str(service)), names=names)
+
     def _answers(self) -> bool:
-        # The API server writes its certificate when it starts.
-        return self.endpoint.ca_file.exists() and self.client.ready()
+        return self.client.ready()
 
     def _program(self, name: str, arguments: Sequence[str]) -> Program:
         return Program(name=name, argv=(str(self._settings.binaries[name]), *arguments))
@@ -206,6 +244,7 @@ class ControlPlane:
             "--use-service-account-credentials",
             "--leader-elect=false",
             "--secure-port=0",
+            f"--controllers=*,{','.join(f'-{name}' for name in UNNEEDED_CONTROLLERS)}",
             f"--node-monitor-grace-period={self._settings.node_monitor_grace_seconds}s",
             "--concurrent-job-syncs=20",
             "--concurrent-deployment-syncs=20",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from testbed.cluster.containerd import SOCKET
+from testbed.cluster.keys import ServingCertificate
 from testbed.cluster.namespaces import KUBELET_DIRECTORY
 
 if TYPE_CHECKING:
@@ -40,7 +41,9 @@ class Kubelet:
     cgroup: str
 
     def prepare(self, namespaces: Namespaces, network: NodeNetwork) -> Program:
-        """Write its configuration and return the program."""
+        """Write its configuration and its certificate, and return the program."""
+        keys = self.directory / "kubelet" / "pki"
+        ServingCertificate.new(addresses=[str(network.node)]).write(keys / "kubelet.crt", keys / "kubelet.key")
         resolver = self.directory / "resolv.conf"
         resolver.write_text(f"nameserver {network.node}\n", encoding="utf-8")
         configuration = self.directory / "kubelet.json"
