@@ -36,7 +36,14 @@ class Answer:
     accepted: int
 
 
-def ask(address: str, status: Mapping[str, Any], prompt: str, *, port: int = HTTP_PORT) -> Answer:
+def ask(
+    address: str,
+    status: Mapping[str, Any],
+    prompt: str,
+    *,
+    port: int = HTTP_PORT,
+    max_tokens: int = MAX_TOKENS,
+) -> Answer:
     """Send a prompt with the parameters that a model's status publishes.
 
     Args:
@@ -44,6 +51,7 @@ def ask(address: str, status: Mapping[str, Any], prompt: str, *, port: int = HTT
         status: of the SpeculativeModel.
         prompt: the text to go on from.
         port: where HTTP is spoken at the address.
+        max_tokens: how long the answer may become.
 
     Raises:
         DemoError: it was not answered.
@@ -51,7 +59,7 @@ def ask(address: str, status: Mapping[str, Any], prompt: str, *, port: int = HTT
     endpoint = status["endpoint"]
     url = f"http://{address}:{port}/v2/models/{endpoint['modelName']}/generate"
     published = {name: json.loads(value) for name, value in endpoint.get("requestParameters", {}).items()}
-    answer = _post(url, {"text_input": prompt, **published, **_limits(status["backend"])})
+    answer = _post(url, {"text_input": prompt, **published, **_limits(status["backend"], max_tokens)})
     return Answer(
         url=url,
         text=str(answer.get("text_output", "")).removeprefix(prompt).strip(),
@@ -66,12 +74,12 @@ def logged_counts(log: str, *, model: str) -> list[tuple[int, int]]:
     return [(int(drafted), int(accepted)) for drafted, accepted in counts.findall(log)]
 
 
-def _limits(backend: str) -> dict[str, object]:
+def _limits(backend: str, max_tokens: int) -> dict[str, object]:
     if backend == "LLMAPI":
-        return {"sampling_param_max_tokens": MAX_TOKENS, "sampling_param_return_perf_metrics": True}
+        return {"sampling_param_max_tokens": max_tokens, "sampling_param_return_perf_metrics": True}
     if backend == "VLLM":
-        return {"sampling_parameters": json.dumps({"max_tokens": MAX_TOKENS, "temperature": 0})}
-    return {"max_tokens": MAX_TOKENS}
+        return {"sampling_parameters": json.dumps({"max_tokens": max_tokens, "temperature": 0})}
+    return {"max_tokens": max_tokens}
 
 
 def _post(url: str, body: Mapping[str, object]) -> dict[str, Any]:

@@ -40,11 +40,11 @@ class Counted:
     accepted: int
 
 
-def answer_of_the_target_alone(prompt: str) -> str:
+def answer_of_the_target_alone(prompt: str, *, max_tokens: int = MAX_TOKENS) -> str:
     """Compute what greedy decoding without a draft answers."""
     directory = Path(testbed.hub.__file__).parent / "models" / TARGET
     model, tokenizer = LlamaModel.load(directory), TextTokenizer.load(directory)
-    generated = generate(model, tokenizer.encode(prompt), max_tokens=MAX_TOKENS, end_id=tokenizer.end_id)
+    generated = generate(model, tokenizer.encode(prompt), max_tokens=max_tokens, end_id=tokenizer.end_id)
     return tokenizer.decode(list(generated.tokens)).strip()
 
 

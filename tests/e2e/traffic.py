@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tests.e2e.place import Json, Place
 
 PAUSE_SECONDS = 0.3
+# Some turns of drafting; a long answer would take all models of the machine that much time.
+MAX_TOKENS = 12
 END_SECONDS = 70.0
 
 
@@ -59,7 +61,7 @@ class _Client:
         while not end.wait(PAUSE_SECONDS):
             seen = self.answers
             try:
-                text = ask(self.address, self.status, PROMPT).text
+                text = ask(self.address, self.status, PROMPT, max_tokens=MAX_TOKENS).text
             except DemoError as error:
                 self.answers = Answers(seen.right, seen.wrong, [*seen.failed, str(error)])
                 continue
@@ -71,7 +73,7 @@ class Traffic:
     """Clients of some models, each through its Service, from entering the context to leaving it."""
 
     def __init__(self, place: Place, names: Sequence[str]) -> None:
-        expected = answer_of_the_target_alone(PROMPT)
+        expected = answer_of_the_target_alone(PROMPT, max_tokens=MAX_TOKENS)
         self._end = threading.Event()
         self._clients = {name: _Client(place.address(name), place.model(name)["status"], expected) for name in names}
         self._threads = [
