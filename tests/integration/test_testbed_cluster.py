@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.controlplane
 
-DOOMED = clusters_directory() / "doomed"
+DOOMED = clusters_directory() / f"doomed-{os.getpid()}"
 """The folder of the clusters whose owners are told to end."""
 GPU_POD = {
     "containers": [{"name": "server", "image": "example/server", "resources": {"limits": {"nvidia.com/gpu": 4}}}],
@@ -161,7 +161,7 @@ def test_kwok_nodes_offer_their_gpus_and_their_product(cluster: Cluster) -> None
 
 
 def test_a_deployment_that_asks_for_gpus_becomes_available(cluster: Cluster) -> None:
-    cluster.kubectl("apply", "--filename=-", stdin=deployment("serving", replicas=4))
+    cluster.kubectl("apply", "--server-side", "--filename=-", stdin=deployment("serving", replicas=4))
     try:
         cluster.kubectl("wait", "deployment/serving", "--for=condition=Available", "--timeout=30s")
         placed = [pod["spec"]["nodeName"] for pod in pods(cluster, "app=serving")]
@@ -171,7 +171,7 @@ def test_a_deployment_that_asks_for_gpus_becomes_available(cluster: Cluster) -> 
 
 
 def test_a_pod_beyond_the_declared_gpus_stays_unscheduled(cluster: Cluster) -> None:
-    cluster.kubectl("apply", "--filename=-", stdin=deployment("greedy", replicas=5))
+    cluster.kubectl("apply", "--server-side", "--filename=-", stdin=deployment("greedy", replicas=5))
     try:
         assert eventually(lambda: len(pods(cluster, "app=greedy")) == 5)
         cluster.kubectl("wait", "deployment/greedy", "--for=jsonpath={.status.readyReplicas}=4")
@@ -182,7 +182,7 @@ def test_a_pod_beyond_the_declared_gpus_stays_unscheduled(cluster: Cluster) -> N
 
 def test_a_pod_that_is_never_ready_runs_until_the_annotation_goes(cluster: Cluster) -> None:
     never_ready = {"specdec-testbed/never-ready": "true"}
-    cluster.kubectl("apply", "--filename=-", stdin=deployment("slow", annotations=never_ready))
+    cluster.kubectl("apply", "--server-side", "--filename=-", stdin=deployment("slow", annotations=never_ready))
     try:
         cluster.kubectl("wait", "pods", "--selector=app=slow", "--for=jsonpath={.status.phase}=Running")
         time.sleep(1)
@@ -195,7 +195,7 @@ def test_a_pod_that_is_never_ready_runs_until_the_annotation_goes(cluster: Clust
 
 def test_a_jobs_pod_ends_with_the_annotated_termination_message(cluster: Cluster) -> None:
     message = '{"layers": 16, "note": "quotes \\" and\\nlines"}'
-    cluster.kubectl("apply", "--filename=-", stdin=job("inspect"))
+    cluster.kubectl("apply", "--server-side", "--filename=-", stdin=job("inspect"))
     try:
         selector = "job-name=inspect"
         cluster.kubectl("wait", "pods", f"--selector={selector}", "--for=jsonpath={.status.phase}=Running")
@@ -209,7 +209,7 @@ def test_a_jobs_pod_ends_with_the_annotated_termination_message(cluster: Cluster
 
 def test_a_jobs_pod_fails_with_the_annotated_exit_code(cluster: Cluster) -> None:
     annotations = {"specdec-testbed/exit-code": "13"}
-    cluster.kubectl("apply", "--filename=-", stdin=job("failing", annotations=annotations))
+    cluster.kubectl("apply", "--server-side", "--filename=-", stdin=job("failing", annotations=annotations))
     try:
         cluster.kubectl("wait", "job/failing", "--for=condition=Failed", "--timeout=30s")
         (status,) = pods(cluster, "job-name=failing")[0]["status"]["containerStatuses"]

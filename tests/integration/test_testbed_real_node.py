@@ -95,7 +95,7 @@ MANIFESTS = [
 @pytest.fixture(scope="module")
 def node_cluster(spare_node: Cluster, spare_node_end: contextlib.ExitStack) -> Iterator[Cluster]:
     for manifest in MANIFESTS:
-        spare_node.kubectl("apply", "--filename=-", stdin=json.dumps(manifest))
+        spare_node.kubectl("apply", "--server-side", "--filename=-", stdin=json.dumps(manifest))
     spare_node.kubectl("wait", "deployment/web", "--for=condition=Available", "--timeout=60s")
     spare_node.kubectl("wait", "pod/client", "--for=condition=Ready", "--timeout=60s")
     yield spare_node
@@ -195,7 +195,7 @@ def test_logs_of_a_pod_can_be_read(node_cluster: Cluster) -> None:
             }
         },
     }
-    node_cluster.kubectl("apply", "--filename=-", stdin=json.dumps(job))
+    node_cluster.kubectl("apply", "--server-side", "--filename=-", stdin=json.dumps(job))
     node_cluster.kubectl("wait", "job/speaker", "--for=condition=Complete", "--timeout=30s")
     assert node_cluster.kubectl("logs", "job/speaker") == "spoken\n"
 
@@ -283,7 +283,7 @@ def _address_once_a_pod_runs(owner: subprocess.Popen[str], other: Cluster) -> st
     prefix = "export KUBECONFIG="
     kubeconfig = Path(next(line for line in owner.stdout if line.startswith(prefix)).strip().removeprefix(prefix))
     there = f"--kubeconfig={kubeconfig}"
-    other.kubectl(there, "apply", "--filename=-", stdin=json.dumps(MANIFESTS[-1]))
+    other.kubectl(there, "apply", "--server-side", "--filename=-", stdin=json.dumps(MANIFESTS[-1]))
     other.kubectl(there, "wait", "pod/client", "--for=condition=Ready", "--timeout=60s")
     server = json.loads(other.kubectl(there, "config", "view", "--minify", "--output=json"))["clusters"][0]
     return str(urlsplit(server["cluster"]["server"]).hostname)
