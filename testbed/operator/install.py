@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from specdec_operator.api.yaml_text import read_yaml_documents
 from specdec_operator.cluster.rights import own, rules
 from testbed.operator.chart import NAMESPACE, ROOT
 
@@ -49,7 +50,7 @@ def grant_instance(cluster: ClusterAccess, name: str) -> None:
 
 def rights() -> list[dict[str, Any]]:
     """Return the account and its roles from the shipped manifest."""
-    documents: list[dict[str, Any]] = list(yaml.safe_load_all(MANIFEST.read_text(encoding="utf-8")))
+    documents: list[dict[str, Any]] = read_yaml_documents(MANIFEST.read_text(encoding="utf-8"))
     return [document for document in documents if document["kind"] in KINDS]
 
 

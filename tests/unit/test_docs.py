@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from unittest import mock
 
 import pytest
-import yaml
 from prometheus_client import CollectorRegistry
 
 import specdec_operator.__main__ as operator_process
@@ -26,6 +25,7 @@ import testbed.runtime.__main__ as testbed_runtime
 from specdec_operator.api.configuration import OperatorConfiguration
 from specdec_operator.api.findings import check_document
 from specdec_operator.api.v1alpha1.kinds import KINDS
+from specdec_operator.api.yaml_text import read_yaml_documents
 from specdec_operator.cluster.lease import LeaseSettings
 from specdec_operator.metrics import Metrics
 from specdec_operator.runtimes.table import load_table
@@ -196,7 +196,7 @@ def test_the_times_of_the_lease_are_told_as_they_are(texts: dict[str, str]) -> N
 
 
 def test_the_image_of_the_manifests_is_the_one_that_is_told(texts: dict[str, str]) -> None:
-    objects = yaml.safe_load_all((ROOT / "manifests" / "operator.yaml").read_text(encoding="utf-8"))
+    objects = read_yaml_documents((ROOT / "manifests" / "operator.yaml").read_text(encoding="utf-8"))
     deployment = next(document for document in objects if document["kind"] == "Deployment")
     image = deployment["spec"]["template"]["spec"]["containers"][0]["image"]
 
@@ -213,7 +213,7 @@ def test_the_readme_shows_manifest_commands_and_result_on_its_first_screen(texts
 def _yaml_documents(block: Block) -> list[dict[str, Any]]:
     if block.language != "yaml":
         return []
-    return [document for document in yaml.safe_load_all(block.text) if isinstance(document, dict)]
+    return [document for document in read_yaml_documents(block.text) if isinstance(document, dict)]
 
 
 def _paths(text: str) -> list[str]:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from specdec_operator.api.configuration import OperatorConfiguration
 from specdec_operator.api.findings import check_document
 from specdec_operator.api.v1alpha1.speculation import METHODS
 from specdec_operator.api.v1alpha1.speculative_model import ENGINE_METHODS, default_backend, parse
+from specdec_operator.api.yaml_text import read_yaml, read_yaml_documents
 from specdec_operator.planning.admission import refusals
 from specdec_operator.resources.labels import RETRY
 from specdec_operator.runtimes.table import load_table
@@ -38,7 +38,7 @@ def texts() -> dict[str, str]:
 def parts(texts: dict[str, str]) -> list[tuple[str, dict[str, Any]]]:
     """Parts of specs, as they are written and as they are read."""
     blocks = [block for text in texts.values() for block in YAML.findall(text)]
-    read = [(block, document) for block in blocks for document in yaml.safe_load_all(block)]
+    read = [(block, document) for block in blocks for document in read_yaml_documents(block)]
     return [(block, document) for block, document in read if set(document) == {"spec"}]
 
 
@@ -126,7 +126,7 @@ def test_how_a_failed_job_is_asked_for_again_is_told(texts: dict[str, str]) -> N
 
 
 def _example(name: str) -> dict[str, Any]:
-    document: dict[str, Any] = yaml.safe_load((ROOT / "examples" / f"{name}.yaml").read_text(encoding="utf-8"))
+    document: dict[str, Any] = read_yaml((ROOT / "examples" / f"{name}.yaml").read_text(encoding="utf-8"))
     return document
 
 

@@ -11,6 +11,7 @@ import yaml
 
 from specdec_operator.api.findings import check_document
 from specdec_operator.api.v1alpha1.kinds import KINDS
+from specdec_operator.api.yaml_text import read_yaml_documents
 
 ROOT = Path(__file__).parents[3]
 GITOPS = ROOT / "gitops"
@@ -24,7 +25,7 @@ KEPT = {
 
 def documents(*parts: str) -> list[dict[str, Any]]:
     text = GITOPS.joinpath(*parts).read_text(encoding="utf-8")
-    return [document for document in yaml.safe_load_all(text) if document]
+    return [document for document in read_yaml_documents(text) if document]
 
 
 def one(*parts: str) -> dict[str, Any]:

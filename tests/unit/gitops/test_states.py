@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
 from specdec_operator.api.v1alpha1.model_artifact import ModelArtifactStatus
 from specdec_operator.api.v1alpha1.status import SpeculativeModelStatus
+from specdec_operator.api.yaml_text import read_yaml, read_yaml_documents
 from tests import argocd, flux, kstatus
 from tests.vectors.gitops import State, signature, states
 
@@ -26,7 +26,7 @@ each_state = pytest.mark.parametrize("state", STATES, ids=lambda state: state.na
 
 def expressions() -> dict[str, dict[str, str]]:
     """The CEL expressions of the Kustomization of the models, by kind."""
-    documents = yaml.safe_load_all((ROOT / "gitops" / "flux" / "kustomizations.yaml").read_text(encoding="utf-8"))
+    documents = read_yaml_documents((ROOT / "gitops" / "flux" / "kustomizations.yaml").read_text(encoding="utf-8"))
     return {entry["kind"]: entry for document in documents for entry in document["spec"].get("healthCheckExprs", [])}
 
 
@@ -136,7 +136,7 @@ def test_every_word_of_argo_cd_that_fits_is_reached() -> None:
 @pytest.mark.parametrize("kind", MODELS)
 def test_an_object_that_no_operator_saw_is_as_the_crd_defaults_it(kind: str) -> None:
     plural = kind.lower() + "s"
-    crd: dict[str, Any] = yaml.safe_load((ROOT / "crds" / f"specdec.dev_{plural}.yaml").read_text(encoding="utf-8"))
+    crd: dict[str, Any] = read_yaml((ROOT / "crds" / f"specdec.dev_{plural}.yaml").read_text(encoding="utf-8"))
     default = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]["default"]
     fresh = {"metadata": {"generation": 1}, "spec": {}, "status": default}
     assert kstatus.verdict(fresh) == "InProgress"

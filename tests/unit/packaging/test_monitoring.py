@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-import yaml
 from prometheus_client import CollectorRegistry
 
 from specdec_operator.api.v1alpha1.status import ConditionType
+from specdec_operator.api.yaml_text import read_yaml
 from specdec_operator.metrics import Metrics
 
 ROOT = Path(__file__).parents[3]
 FILES = ROOT / "charts" / "specdec-operator" / "files"
-ALERTS = [rule for group in yaml.safe_load((FILES / "alerts.yaml").read_text()) for rule in group["rules"]]
+ALERTS = [rule for group in read_yaml((FILES / "alerts.yaml").read_text()) for rule in group["rules"]]
 DASHBOARDS = {path.stem: json.loads(path.read_text()) for path in (FILES / "dashboards").glob("*.json")}
 OTHERS: dict[str, set[str]] = {
     # Triton's user guide, "Metrics" (docs/user_guide/metrics.md of triton-inference-server/server).
