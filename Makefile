@@ -8,6 +8,8 @@ export PYTHONDONTWRITEBYTECODE :=
 ifneq ($(wildcard /etc/ssl/certs/ca-certificates.crt),)
 export UV_SYSTEM_CERTS ?= true
 endif
+# mypy looks into a checkout, not at its place: a fresh clone takes what another one found (2 s instead of 20).
+export MYPY_CACHE_DIR ?= $(or $(SPECDEC_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/specdec)/mypy
 
 python := .venv/bin/python
 check := .venv/bin
