@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 OWNER_VARIABLE = "SPECDEC_TESTBED_CLUSTER"
-# The programs collect garbage when their memory has grown fivefold instead of twofold: a fifth less of their time, for
-# some hundred megabytes.
-GARBAGE_COLLECTION = {"GOGC": "400"}
+GARBAGE_COLLECTION_PERCENT = 400
 POLL_SECONDS = 0.05
 LOG_TAIL_LINES = 15
 PROC = Path("/proc")
@@ -93,7 +91,7 @@ class Programs:
             "PATH": search_path(),
             "HOME": str(self._directory),
             OWNER_VARIABLE: str(self._directory),
-            **GARBAGE_COLLECTION,
+            **go_settings(),
         }
         with log.open("ab") as output:
             try:
@@ -139,6 +137,17 @@ class Programs:
 
     def _log(self, program: Program) -> Path:
         return self._directory / "logs" / f"{program.name}.log"
+
+
+def go_settings(processors: int | None = None) -> dict[str, str]:
+    """Return the environment of the programs, which all are written in Go, for as many processors as this machine has.
+
+    They collect garbage when their memory has grown fivefold instead of twofold: a fifth less of their time, for some
+    hundred megabytes. On half of the processors (one, of two) they take a third less time for the same work, and are
+    sooner done: they look less for work on each other's threads and take nothing from those beside them to do so.
+    """
+    available = processors or len(os.sched_getaffinity(0))
+    return {"GOGC": str(GARBAGE_COLLECTION_PERCENT), "GOMAXPROCS": str(max(1, available // 2))}
 
 
 def wait_until(condition: Callable[[], bool], *, what: str, seconds: float, programs: Programs | None = None) -> None:

@@ -11,6 +11,7 @@ from testbed.cluster.processes import (
     ProcessIdentity,
     Program,
     Programs,
+    go_settings,
     kill,
     log_tail,
     processes_of,
@@ -108,3 +109,8 @@ def test_a_later_process_with_the_same_id_is_not_killed(programs: Programs, tmp_
     kill([ProcessIdentity(pid=pid, start_ticks=1)])
     time.sleep(0.1)
     assert processes_of(tmp_path)
+
+
+@pytest.mark.parametrize(("processors", "used"), [(1, "1"), (2, "1"), (3, "1"), (8, "4")])
+def test_programs_run_on_half_of_the_processors(processors: int, used: str) -> None:
+    assert go_settings(processors)["GOMAXPROCS"] == used
