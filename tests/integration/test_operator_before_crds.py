@@ -14,6 +14,7 @@ from tests.integration.scene import baseline, configuration, stage
 
 if TYPE_CHECKING:
     from testbed.cluster import Cluster
+    from tests.integration.conftest import Ledger
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.asyncio]
 
@@ -27,7 +28,9 @@ def bare_cluster(cluster: Cluster) -> Cluster:
     return cluster
 
 
-async def test_an_operator_that_starts_before_its_crds_is_not_ready_until_they_come(bare_cluster: Cluster) -> None:
+async def test_an_operator_that_starts_before_its_crds_is_not_ready_until_they_come(
+    bare_cluster: Cluster, ledger: Ledger
+) -> None:
     async with stage(bare_cluster) as made:
         operator = InProcessOperator(configuration(), operator_kubeconfig(bare_cluster), made.prover)
         starting = asyncio.create_task(operator.start())
@@ -39,6 +42,8 @@ async def test_an_operator_that_starts_before_its_crds_is_not_ready_until_they_c
             scene = await made.scene("before-crds")
             await scene.apply("base", baseline())
             await scene.until_ready("base")
+            # The first operator of a cluster makes the Lease that those after it take over.
+            ledger.requests[__name__] = await operator.requests()
         finally:
             starting.cancel()
             await operator.stop()

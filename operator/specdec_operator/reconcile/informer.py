@@ -17,7 +17,7 @@ from specdec_operator.reconcile.relevance import is_relevant
 from specdec_operator.resources.labels import ARTIFACT, MODEL, SELECTOR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from specdec_operator.cluster.api import JsonObject
     from specdec_operator.cluster.login import LoginHandler
@@ -45,6 +45,21 @@ class _Patience:
     def __iter__(self) -> Iterator[float]:
         yield from (1, 2, 4, 8)
         yield from repeat(15.0)
+
+
+class _NothingToCompare(kopf.DiffBaseStorage):
+    """What kopf keeps of an object to find out what changed, which no handler here asks: it would copy each twice."""
+
+    def build(self, *, body: kopf.Body, extra_fields: Iterable[kopf.FieldSpec] | None = None) -> kopf.BodyEssence:
+        del body, extra_fields
+        return kopf.BodyEssence()
+
+    def fetch(self, *, body: kopf.Body) -> kopf.BodyEssence | None:
+        del body
+        return None
+
+    def store(self, *, body: kopf.Body, patch: kopf.Patch, essence: kopf.BodyEssence) -> None:
+        del body, patch, essence
 
 
 def informer_registry(queue: WorkQueue, *, login: LoginHandler, own_writes: OwnWrites) -> kopf.OperatorRegistry:
@@ -143,6 +158,7 @@ def informer_settings(*, watch_list: bool) -> kopf.OperatorSettings:
     settings.networking.enforce_retry_after = True
     settings.process.ultimate_exiting_timeout = 25
     settings.persistence.finalizer = "specdec.dev/finalizer"
+    settings.persistence.diffbase_storage = _NothingToCompare()
     for group, version, plural in CHILDREN:
         # Filtered by the API server: other people's pods are never sent.
         settings.watching.label_selectors[group, version, plural] = SELECTOR

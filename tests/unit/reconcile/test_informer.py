@@ -2,8 +2,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import kopf
+
 from specdec_operator.cluster.apply import Applied
-from specdec_operator.reconcile.informer import keys_of_artifact, keys_of_child, keys_of_model
+from specdec_operator.reconcile.informer import informer_settings, keys_of_artifact, keys_of_child, keys_of_model
 from specdec_operator.reconcile.own_writes import OwnWrites
 from specdec_operator.reconcile.queue import Key
 from specdec_operator.resources.labels import ARTIFACT, MODEL
@@ -76,3 +78,8 @@ def test_a_child_whose_state_says_nothing_runs_nothing() -> None:
 def test_a_child_that_is_gone_counts_whatever_its_last_state_was() -> None:
     waits = {"metadata": {**METADATA, "labels": {MODEL: "chat"}}, "status": {"phase": "Pending"}}
     assert keys_of_child("DELETED", waits, plural="pods") == [CHAT]
+
+
+def test_kopf_copies_no_object_to_compare_it() -> None:
+    storage = informer_settings(watch_list=False).persistence.diffbase_storage
+    assert storage.build(body=kopf.Body(kopf.BodyEssence(spec={"large": "object"}))) == {}
