@@ -7,6 +7,7 @@ import selectors
 
 CLOSE_SECONDS = 20.0
 POLL_SECONDS = 0.01
+LAST_TURNS = 10
 # Every loop has a socket by which other threads wake it.
 OWN_SOCKETS = 1
 
@@ -29,6 +30,13 @@ class PatientLoop(asyncio.SelectorEventLoop):
 
     async def _connections_closed(self) -> None:
         for _ in range(round(CLOSE_SECONDS / POLL_SECONDS)):
-            if len(self._sockets.get_map()) <= OWN_SOCKETS:
-                return
+            if self._is_quiet():
+                # A transport that reads no more closes its socket some turns later.
+                for _ in range(LAST_TURNS):
+                    await asyncio.sleep(0)
+                if self._is_quiet():
+                    return
             await asyncio.sleep(POLL_SECONDS)
+
+    def _is_quiet(self) -> bool:
+        return len(self._sockets.get_map()) <= OWN_SOCKETS
