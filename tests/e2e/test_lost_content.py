@@ -25,7 +25,7 @@ def test_a_deleted_engine_is_built_again_and_serves(place: Place) -> None:
     before = place.until_ready("loses")
     artifact = place.artifact("loses", "target-engine")["name"]
     place.remove_from_store("engines")
-    place.kubectl("delete", place.serving_pod_name("loses"), "--wait=true")
+    place.kubectl("delete", place.serving_pod_name("loses"), "--wait=false")
     place.until("loses", "the loss is seen", lambda model: condition(model, "Ready")["status"] == "False")
     place.until("loses", "served again", serves, seconds=360)
 
