@@ -25,16 +25,13 @@ START_SECONDS = 60.0
 # Twenty to fifty requests a second, the default of the controllers, is what tests at scale would measure.
 CLIENT_LIMITS = ("--kube-api-qps=1000", "--kube-api-burst=2000")
 
-# Controllers of what no test and no example declares. Each keeps watches of its own, which the API server feeds.
+# Controllers of what neither tests nor those who look around declare. Each keeps watches, which the API server feeds.
 UNNEEDED_CONTROLLERS = (
     "certificatesigningrequest-approving-controller",
     "certificatesigningrequest-cleaner-controller",
     "certificatesigningrequest-signing-controller",
     "cloud-node-lifecycle-controller",
-    "cronjob-controller",
-    "daemonset-controller",
     "device-taint-eviction-controller",
-    "endpoints-controller",
     "endpointslice-mirroring-controller",
     "kube-apiserver-serving-clustertrustbundle-publisher-controller",
     "legacy-serviceaccount-token-cleaner-controller",
@@ -44,11 +41,9 @@ UNNEEDED_CONTROLLERS = (
     "persistentvolume-expander-controller",
     "podcertificaterequest-cleaner-controller",
     "podgroup-protection-controller",
-    "replicationcontroller-controller",
     "resourcepoolstatusrequest-controller",
     "service-cidr-controller",
     "service-lb-controller",
-    "statefulset-controller",
     "storage-version-migrator-controller",
     "storageversion-garbage-collector-controller",
     "ttl-controller",

@@ -55,7 +55,7 @@ def test_an_answer_that_is_cut_off_is_none(cut: bytes) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"\x15\x03\x01", b"HTTP/1.1 2\r\n\r\n"])
 def test_what_speaks_no_http_has_not_answered(content: bytes) -> None:
-    with pytest.raises(RequestFailed, match="GET /metrics: (BadStatusLine|RemoteDisconnected)"):
+    with pytest.raises(RequestFailed, match=r"GET /metrics: (BadStatusLine|RemoteDisconnected)"):
         answered(content)
 
 
