@@ -79,4 +79,6 @@ def _unpack_python(debian: Path, target: Path) -> None:
     with tarfile.open(debian) as layer:
         entries = (entry for entry in layer if not entry.linkname.startswith("/"))
         needed = [entry for entry in entries if entry.name.removeprefix("./").startswith(_PYTHON_NEEDS)]
-        layer.extractall(target, needed, filter="data")
+        # The argument `filter` came with 3.11.4; some systems' Python 3.11 is older.
+        layer.extraction_filter = lambda member, _path: member
+        layer.extractall(target, needed)  # noqa: S202 - the layer was made here

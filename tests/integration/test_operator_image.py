@@ -84,8 +84,8 @@ def unpacked(image: OperatorImage, tmp_path_factory: pytest.TempPathFactory) -> 
     directory = tmp_path_factory.mktemp("operator-image")
     layout, root = directory / "layout", directory / "root"
     root.mkdir()
-    with tarfile.open(image.archive) as archive:
-        archive.extractall(layout, filter="data")
+    layout.mkdir()
+    subprocess.run(["/usr/bin/tar", "-C", str(layout), "-xf", str(image.archive)], check=True)
     manifest = blob(layout, image.digest)
     layers = [layout / "blobs" / "sha256" / item["digest"].removeprefix("sha256:") for item in manifest["layers"]]
     for layer in layers:
