@@ -84,6 +84,8 @@ def test_programs_stop_side_by_side(tmp_path: Path) -> None:
 def test_a_grandchild_in_its_own_session_is_found(programs: Programs, tmp_path: Path) -> None:
     programs.start(shell("setsid sleep 30 & exit"))
     wait_until(lambda: ended(programs), what="the parent's end", seconds=5)
+    # While a process becomes another program, it has no environment.
+    wait_until(lambda: processes_of(tmp_path) != (), what="the grandchild's program", seconds=5)
     grandchildren = processes_of(tmp_path)
     kill(grandchildren)
     assert len(grandchildren) == 1
