@@ -168,5 +168,5 @@ def informer_settings(*, watch_list: bool) -> kopf.OperatorSettings:
 def _is_news(event: str | None, metadata: Mapping[str, Any], own_writes: OwnWrites) -> bool:
     if event == "DELETED":
         own_writes.forget(metadata)
-        return True
-    return not own_writes.made(metadata)
+    # A watch that begins anew has seen nothing of what went meanwhile, such as a child.
+    return event in (None, "DELETED") or not own_writes.made(metadata)

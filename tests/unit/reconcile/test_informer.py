@@ -31,8 +31,8 @@ def test_a_model_that_somebody_changed_is_run() -> None:
     assert keys_of_model("MODIFIED", {"metadata": METADATA}, own_writes=OwnWrites()) == [MODEL_KEY]
 
 
-def test_a_model_that_was_there_at_the_start_is_run() -> None:
-    assert keys_of_model(None, {"metadata": METADATA}, own_writes=OwnWrites()) == [MODEL_KEY]
+def test_a_model_that_was_there_when_a_watch_began_is_run_even_if_its_state_was_written_here() -> None:
+    assert keys_of_model(None, {"metadata": METADATA}, own_writes=having_written()) == [MODEL_KEY]
 
 
 def test_a_model_is_not_run_for_its_own_status() -> None:
