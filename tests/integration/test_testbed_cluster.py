@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,11 @@ import pytest
 from testbed.cluster import ClusterOptions, SilentProgress, running_cluster
 from testbed.cluster.cache import clusters_directory
 from testbed.cluster.processes import processes_of
+from tests.integration.cluster_owner import cluster_owner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from testbed.cluster import Cluster
@@ -87,18 +89,8 @@ def eventually(condition: Callable[[], bool], *, seconds: float = 20.0) -> bool:
     return True
 
 
-@contextmanager
-def started_owner() -> Iterator[subprocess.Popen[str]]:
-    """Start a process that owns a cluster; it says when that runs, and ends with the body at the latest."""
-    # When this process is killed, it ends as at a Ctrl-C.
-    tied = ["setpriv", "--pdeathsig=INT", sys.executable]
-    argv = [*tied, "-m", "testbed.cluster", "up", f"--name={DOOMED.name}", "--kwok-nodes=0"]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, start_new_session=True) as owner:
-        try:
-            yield owner
-        finally:
-            if owner.poll() is None:
-                owner.send_signal(signal.SIGINT)
+def started_owner() -> AbstractContextManager[subprocess.Popen[str]]:
+    return cluster_owner(f"--name={DOOMED.name}", "--kwok-nodes=0")
 
 
 def wait_until_it_runs(owner: subprocess.Popen[str]) -> None:

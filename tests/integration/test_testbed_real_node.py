@@ -19,6 +19,7 @@ from testbed.cluster.cache import clusters_directory
 from testbed.cluster.images import BUSYBOX_IMAGE
 from testbed.cluster.processes import processes_of
 from testbed.cluster.state import NodeRecord
+from tests.integration.cluster_owner import cluster_owner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -244,11 +245,9 @@ def ended_nodes(node_cluster: Cluster) -> dict[str, Ended]:
     """Two nodes of other processes, started at once beside the module's own: one is stopped, one killed and swept."""
     assert node_cluster.node
     before = {end: traces(clusters_directory() / name) for end, name in ENDS.items()}
+    options = ("--real-node", "--gpus=1", f"--image={node_cluster.directory / 'busybox.tar'}")
     with contextlib.ExitStack() as stack:
-        owners = {
-            end: stack.enter_context(_owner(name, image=node_cluster.directory / "busybox.tar"))
-            for end, name in ENDS.items()
-        }
+        owners = {end: stack.enter_context(cluster_owner(f"--name={name}", *options)) for end, name in ENDS.items()}
         addresses = {end: _address_once_a_pod_runs(owner, node_cluster) for end, owner in owners.items()}
         made = {end: _traces_since(before, end) for end in ENDS}
         os.killpg(owners[KILLED].pid, signal.SIGKILL)
@@ -262,20 +261,6 @@ def ended_nodes(node_cluster: Cluster) -> dict[str, Ended]:
 
 def _traces_since(before: dict[str, set[str]], end: str) -> set[str]:
     return traces(clusters_directory() / ENDS[end]) - before[end]
-
-
-@contextlib.contextmanager
-def _owner(name: str, *, image: Path) -> Iterator[subprocess.Popen[str]]:
-    """Start a cluster as its user would; it ends with the body at the latest."""
-    options = (f"--name={name}", "--real-node", "--gpus=1", f"--image={image}")
-    # When this process is killed, it ends as at a Ctrl-C.
-    argv = ["setpriv", "--pdeathsig=INT", sys.executable, "-m", "testbed.cluster", "up", *options]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, start_new_session=True) as owner:
-        try:
-            yield owner
-        finally:
-            if owner.poll() is None:
-                owner.send_signal(signal.SIGINT)
 
 
 def _address_once_a_pod_runs(owner: subprocess.Popen[str], other: Cluster) -> str:
