@@ -109,7 +109,7 @@ def facts(**changes: Any) -> ModelFacts:
         "commit": "1" * 40,
         "content_digest": "cd" * 32,
     }
-    return ModelFacts.model_validate({**shape, **changes})
+    return ModelFacts.model_validate({**shape, **changes}, by_name=True)
 
 
 def head(**changes: Any) -> ModelFacts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
@@ -27,6 +27,29 @@ class ApiModel(BaseModel):
 
     RULES: ClassVar[tuple[Rule, ...]] = ()
     """The rules that span this model's fields."""
+
+    # Code makes models by their names in Python; documents have the names of the definition alone, or a spec that the
+    # API server refuses would be read here.
+
+    @classmethod
+    def model_validate(cls, obj: Any, *, by_name: bool | None = False, **options: Any) -> Self:
+        """Read a document, by the names that users write.
+
+        Raises:
+            pydantic.ValidationError: It does not fit.
+        """
+        return super().model_validate(obj, by_name=by_name, **options)
+
+    @classmethod
+    def model_validate_json(
+        cls, json_data: str | bytes | bytearray, *, by_name: bool | None = False, **options: Any
+    ) -> Self:
+        """Read a document in JSON, by the names that users write.
+
+        Raises:
+            pydantic.ValidationError: It does not fit.
+        """
+        return super().model_validate_json(json_data, by_name=by_name, **options)
 
 
 class StatusModel(ApiModel):

@@ -92,3 +92,28 @@ def test_what_kubernetes_keeps_in_metadata_is_not_judged() -> None:
     document["metadata"] |= {"finalizers": ["a/b"], "labels": None}
 
     assert check_document(document) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "written", "known"),
+    [
+        (("spec", "serving"), {"max_batch_size": 4}, "maxBatchSize"),
+        (("spec", "placement"), {"target_devices": [5]}, "targetDevices"),
+        (("spec", "serving", "kvCache"), {"free_gpu_memory_percent": 4}, "freeGPUMemoryPercent"),
+        (("spec", "serving", "kvCache"), {"freeGpuMemoryPercent": 4}, "freeGPUMemoryPercent"),
+        (("spec", "speculation"), {"n_gram": {}}, "nGram"),
+        (("spec", "target", "source", "huggingFace"), {"token_secret_ref": {"name": "a"}}, "tokenSecretRef"),
+    ],
+)
+def test_a_field_by_its_name_in_python_is_unknown(
+    place: tuple[str, ...], written: dict[str, object], known: str
+) -> None:
+    document = of("the baseline")
+    inside = document
+    for step in place:
+        inside = inside.setdefault(step, {})
+    inside |= written
+
+    assert check_document(document) == [
+        Finding(".".join((*place, next(iter(written)))), f"unknown field; did you mean {known}?")
+    ]
