@@ -129,7 +129,7 @@ def _derived(request: ServingRequest) -> tuple[Derived, ...]:
 
 def _request(request: ServingRequest) -> tuple[RequestTensor, ...]:
     ends = {} if request.end_id is None else {"end_id": request.end_id, "pad_id": request.end_id}
-    return _tensors({"text_input": CANARY_PROMPT, "max_tokens": CANARY_TOKENS, **ends, "return_perf_metrics": True})
+    return _tensors({"text_input": CANARY_PROMPT, "max_tokens": CANARY_TOKENS, **ends})
 
 
 def _tensors(values: Mapping[str, str | int | bool]) -> tuple[RequestTensor, ...]:
