@@ -14,7 +14,8 @@ import pytest
 from specdec_operator.api.v1alpha1.model_facts import ModelFacts
 from specdec_operator.pod.model_facts import read_facts
 from specdec_operator.pod.sources import mount_items, program_files
-from specdec_operator.triton.proof import Endpoint, Outcome, ProofRequest, Tensor, TritonProver
+from specdec_operator.triton.proof import Endpoint, Outcome, ProofRequest, TritonProver
+from specdec_operator.triton.tensors import Tensor
 from testbed.runtime.simulator.release import TRITON_RELEASE
 from tests.e2e.simulator_root import MODELS, free_ports
 from tests.unit.specs import model, plan_of

@@ -9,7 +9,8 @@ from specdec_operator.cluster.resources import ENDPOINT_SLICES
 from specdec_operator.planning.keys import content_key
 from specdec_operator.resources.labels import REVISION, serving_name
 from specdec_operator.runtimes.serving import HTTP_PORT
-from specdec_operator.triton.proof import Endpoint, Outcome, ProofRequest, Tensor
+from specdec_operator.triton.proof import Endpoint, Outcome, ProofRequest
+from specdec_operator.triton.tensors import Tensor
 
 if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel

@@ -1,23 +1,25 @@
 """The operator's own proof that a model serves: through its Service, one real request, one real answer."""
 
+from __future__ import annotations
+
 import asyncio
-from collections.abc import Mapping
+import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import aiohttp
-import numpy as np
-from tritonclient.http.aio import InferenceServerClient, InferInput
-from tritonclient.utils import InferenceServerException, triton_to_np_dtype
+from specdec_operator.triton.server import Refused, TritonServer
+from specdec_operator.triton.transport import NotUnderstood, Transport, Unreachable
 
-from specdec_operator.triton.generate import generate
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
-REVISION_PARAMETER = "specdec_revision"
+    from specdec_operator.triton.tensors import Tensor
+
 DRAFTED_OUTPUT = "total_draft_tokens"
 ACCEPTED_OUTPUT = "total_accepted_draft_tokens"
-
-Scalar = str | int | float | bool
+_NOT_NOW = frozenset({502, 503, 504})
+_REVISION = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 @dataclass(frozen=True)
@@ -30,23 +32,6 @@ class Endpoint:
     def address(self) -> str:
         """Host and port, without a scheme."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tensor:
-    """An input tensor.
-
-    Attributes:
-        name: the input's name.
-        datatype: Triton's name: BYTES for text, INT32, FP32, BOOL, ...
-        shape: its dimensions.
-        values: its elements, row by row.
-    """
-
-    name: str
-    datatype: str
-    shape: tuple[int, ...]
-    values: tuple[Scalar, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +93,10 @@ class Prover(Protocol):
 
 
 class TritonProver:
-    """Proves through tritonclient.
+    """Proves over Triton's HTTP protocol.
+
+    The server runs in a tenant's pod: it is trusted with nothing. It can't lead the proof elsewhere, and what it says
+    is quoted only once it has shown the configuration of the revision, which makes it one that this operator rendered.
 
     Args:
         connect_seconds: for the first answer of the server.
@@ -121,74 +109,78 @@ class TritonProver:
 
     async def prove(self, endpoint: Endpoint, request: ProofRequest) -> Proof:
         """Check readiness and revision, and ask for one answer."""
-        client = InferenceServerClient(url=endpoint.address(), conn_timeout=self._whole_seconds)
-        try:
-            async with asyncio.timeout(self._whole_seconds):
-                proof = await self._prove(client, endpoint, request)
-            return await _counted(_Question(client, endpoint, request), proof, seconds=self._whole_seconds)
-        except TimeoutError:
-            return Proof(
-                outcome=Outcome.WRONG_ANSWER,
-                message=f"{request.model} gave no answer within {self._whole_seconds:g} s; see the pod's log",
-            )
-        except (aiohttp.ClientError, OSError) as error:
-            return _unreachable(endpoint, error)
-        finally:
-            await client.close()
+        async with Transport(endpoint.host, endpoint.port) as transport:
+            server = TritonServer(transport, request.model)
+            try:
+                async with asyncio.timeout(self._whole_seconds):
+                    proof = await self._prove(server, endpoint, request)
+            except TimeoutError:
+                return _wrong(f"{request.model} gave no answer within {self._whole_seconds:g} s; see the pod's log")
+            if proof.outcome is Outcome.SERVED and request.counted:
+                return await _counted(server, request, proof, seconds=self._whole_seconds)
+            return proof
 
-    async def _prove(self, client: InferenceServerClient, endpoint: Endpoint, request: ProofRequest) -> Proof:
+    async def _prove(self, server: TritonServer, endpoint: Endpoint, request: ProofRequest) -> Proof:
+        unready = await self._unready(server, endpoint, request)
+        if unready:
+            return unready
+        try:
+            return await _shown_revision(server, request) or _answered(await _ask(server, request), request)
+        except NotUnderstood as error:
+            return _not_understood(endpoint, error)
+        except Unreachable as error:
+            return _wrong(f"{request.model} at {endpoint.address()} broke off: {error}; see the pod's log")
+        except Refused as error:
+            outcome = Outcome.NOT_READY if error.status in _NOT_NOW else Outcome.WRONG_ANSWER
+            return Proof(outcome=outcome, message=f"{request.model} refused the request: {error}")
+
+    async def _unready(self, server: TritonServer, endpoint: Endpoint, request: ProofRequest) -> Proof | None:
+        """Why there is nothing to ask yet; None if server and model say that they are ready."""
         try:
             async with asyncio.timeout(self._connect_seconds):
-                is_ready = await client.is_server_ready() and await client.is_model_ready(request.model)
-        except TimeoutError as error:
-            return _unreachable(endpoint, error)
-        if not is_ready:
-            message = f"{request.model} at {endpoint.address()} is not ready; see the pod's log"
-            return Proof(outcome=Outcome.NOT_READY, message=message)
-        try:
-            stale = _stale_revision(await client.get_model_config(request.model), request)
-            if stale:
-                return stale
-            return _answer(await _Question(client, endpoint, request)(request.tensors), request)
-        except InferenceServerException as error:
-            return _refused(request, error)
-        except (ValueError, TypeError, KeyError, AttributeError, IndexError) as error:
-            message = f"{endpoint.address()} doesn't answer as Triton does: {type(error).__name__}: {error}"
-            return Proof(outcome=Outcome.WRONG_ANSWER, message=message)
+                if await server.is_ready():
+                    return None
+        except TimeoutError:
+            return _unreachable(endpoint, f"no answer within {self._connect_seconds:g} s")
+        except Unreachable as error:
+            return _unreachable(endpoint, str(error))
+        except NotUnderstood as error:
+            return _not_understood(endpoint, error)
+        message = f"{request.model} at {endpoint.address()} is not ready; see the pod's log"
+        return Proof(outcome=Outcome.NOT_READY, message=message)
 
 
-@dataclass(frozen=True)
-class _Question:
-    """One request after another to one model, by the way that the model takes."""
-
-    client: InferenceServerClient
-    endpoint: Endpoint
-    request: ProofRequest
-
-    async def __call__(self, tensors: tuple[Tensor, ...]) -> Any:
-        """An answer with `as_numpy`."""
-        if self.request.decoupled:
-            body = {tensor.name: tensor.values[0] for tensor in tensors}
-            return await generate(self.endpoint.address(), self.request.model, body)
-        return await self.client.infer(self.request.model, _inputs(tensors))
+async def _shown_revision(server: TritonServer, request: ProofRequest) -> Proof | None:
+    """Why the server is not one of the wanted revision; None if it is."""
+    try:
+        served = await server.revision()
+    except Refused as error:
+        # Not known to be this operator's: not quoted.
+        return _wrong(f"{request.model}'s configuration can't be read: HTTP {error.status}; see the pod's log")
+    if request.revision in ("", served):
+        return None
+    shown = served if _REVISION.fullmatch(served) else "(none)"
+    message = f"{request.model} serves revision {shown}, wanted is {request.revision}"
+    return Proof(outcome=Outcome.STALE_REVISION, message=message)
 
 
-async def _counted(ask: _Question, proof: Proof, *, seconds: float) -> Proof:
-    """The proof with the counts; where they are not to be had, what was answered stays proven."""
+async def _ask(server: TritonServer, request: ProofRequest, tensors: tuple[Tensor, ...] = ()) -> Mapping[str, str]:
+    """One answer, by the way that the model takes."""
+    ask = server.generate if request.decoupled else server.infer
+    return await ask(tensors or request.tensors, (request.output, DRAFTED_OUTPUT, ACCEPTED_OUTPUT))
+
+
+async def _counted(server: TritonServer, request: ProofRequest, proof: Proof, *, seconds: float) -> Proof:
+    """The proof with the counts of all requests; where they are not to be had, what was answered stays proven."""
+    drafted, accepted = proof.drafted, proof.accepted
     try:
         async with asyncio.timeout(seconds):
-            return await _with_counts(ask, proof)
-    except (InferenceServerException, aiohttp.ClientError, OSError, ValueError, TypeError, KeyError):
+            for tensors in request.counted:
+                outputs = await _ask(server, request, tensors)
+                drafted = _sum(drafted, _count(outputs, DRAFTED_OUTPUT))
+                accepted = _sum(accepted, _count(outputs, ACCEPTED_OUTPUT))
+    except (Refused, Unreachable, NotUnderstood, TimeoutError):
         return replace(proof, drafted=None, accepted=None)
-
-
-async def _with_counts(ask: _Question, proof: Proof) -> Proof:
-    """The proof with the counts of all requests; None stays None where no answer counts."""
-    drafted, accepted = proof.drafted, proof.accepted
-    for tensors in ask.request.counted if proof.outcome is Outcome.SERVED else ():
-        result = await ask(tensors)
-        drafted = _sum(drafted, _count(result, DRAFTED_OUTPUT))
-        accepted = _sum(accepted, _count(result, ACCEPTED_OUTPUT))
     return replace(proof, drafted=drafted, accepted=accepted)
 
 
@@ -196,61 +188,36 @@ def _sum(one: int | None, other: int | None) -> int | None:
     return other if one is None else one if other is None else one + other
 
 
-def _inputs(tensors: tuple[Tensor, ...]) -> list[InferInput]:
-    inputs: list[InferInput] = []
-    for tensor in tensors:
-        values = [value.encode() if isinstance(value, str) else value for value in tensor.values]
-        array = np.array(values, dtype=triton_to_np_dtype(tensor.datatype)).reshape(tensor.shape)
-        infer_input = InferInput(tensor.name, list(tensor.shape), tensor.datatype)
-        infer_input.set_data_from_numpy(array)
-        inputs.append(infer_input)
-    return inputs
-
-
-def _stale_revision(config: Mapping[str, Any], request: ProofRequest) -> Proof | None:
-    served = config.get("parameters", {}).get(REVISION_PARAMETER, {}).get("string_value", "")
-    if request.revision in ("", served):
-        return None
-    message = f"{request.model} serves revision {served or '(none)'}, wanted is {request.revision}"
-    return Proof(outcome=Outcome.STALE_REVISION, message=message)
-
-
-def _answer(result: Any, request: ProofRequest) -> Proof:
-    text = _text(result.as_numpy(request.output))
+def _answered(outputs: Mapping[str, str], request: ProofRequest) -> Proof:
+    text = outputs.get(request.output, "")
     if not text.strip():
-        message = f"{request.model} answered without text in {request.output}; see the pod's log"
-        return Proof(outcome=Outcome.WRONG_ANSWER, message=message)
+        return _wrong(f"{request.model} answered without text in {request.output}; see the pod's log")
     return Proof(
         outcome=Outcome.SERVED,
         message=f"{request.model} answered with {len(text)} characters",
         text=text,
-        drafted=_count(result, DRAFTED_OUTPUT),
-        accepted=_count(result, ACCEPTED_OUTPUT),
+        drafted=_count(outputs, DRAFTED_OUTPUT),
+        accepted=_count(outputs, ACCEPTED_OUTPUT),
     )
 
 
-def _text(array: Any) -> str:
-    first = None if array is None or array.size == 0 else array.reshape(-1)[0]
-    if isinstance(first, bytes):
-        return first.decode("utf-8", errors="replace")
-    return "" if first is None else str(first)
-
-
-def _count(result: Any, output: str) -> int | None:
+def _count(outputs: Mapping[str, str], output: str) -> int | None:
     try:
-        return int(float(_text(result.as_numpy(output))))
-    except (ValueError, TypeError, KeyError, OverflowError, InferenceServerException):
+        return int(float(outputs[output]))
+    except (ValueError, KeyError, OverflowError):
         # absent, or in a form that says nothing: the count is unknown
         return None
 
 
-def _refused(request: ProofRequest, error: InferenceServerException) -> Proof:
-    outcome = Outcome.NOT_READY if error.status() in ("502", "503", "504") else Outcome.WRONG_ANSWER
-    return Proof(outcome=outcome, message=f"{request.model} refused the request: {error}")
+def _wrong(message: str) -> Proof:
+    return Proof(outcome=Outcome.WRONG_ANSWER, message=message)
 
 
-def _unreachable(endpoint: Endpoint, error: Exception) -> Proof:
-    what = str(error) or type(error).__name__
+def _not_understood(endpoint: Endpoint, error: NotUnderstood) -> Proof:
+    return _wrong(f"{endpoint.address()} doesn't answer as Triton does: {error}")
+
+
+def _unreachable(endpoint: Endpoint, what: str) -> Proof:
     return Proof(
         outcome=Outcome.UNREACHABLE,
         message=f"{endpoint.address()} can't be reached from where the operator runs: {what}; allow it in the "

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 import pytest_asyncio
 
-from specdec_operator.triton.proof import Endpoint, Outcome, Proof, ProofRequest, Prover, Tensor, TritonProver
+from specdec_operator.triton.proof import Endpoint, Outcome, Proof, ProofRequest, Prover, TritonProver
+from specdec_operator.triton.tensors import Tensor
 from tests.unit.triton import kserve
 from tests.unit.triton.kserve import KServe, Output
 
