@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 REVISION_PARAMETER = "specdec_revision"
 _LONGEST_QUOTE = 300
 
-Decoded = TypeVar("Decoded")
+_Decoded = TypeVar("_Decoded")
 
 
 class Refused(Exception):  # noqa: N818 - Triton's answer
@@ -86,7 +86,7 @@ class TritonServer:
         return await self._transport.send("GET", path, headers={})
 
 
-def _read(answer: Answer, read: Callable[[bytes], Decoded]) -> Decoded:
+def _read(answer: Answer, read: Callable[[bytes], _Decoded]) -> _Decoded:
     if answer.status != HTTPStatus.OK:
         raise Refused(answer.status, _reason(answer.body))
     try:

@@ -84,7 +84,7 @@ class Transport:
             method=method,
             target=path,
             headers=[
-                ("Host", f"{host}:{self._port}"),
+                ("host", f"{host}:{self._port}"),
                 ("Accept-Encoding", "identity"),
                 ("Content-Length", str(len(content))),
                 *headers.items(),
