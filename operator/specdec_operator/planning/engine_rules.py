@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from specdec_operator.runtimes.engine_builds import Family
 
 _HEADS = ("Eagle", "Medusa", "ReDrafter")
+_DRAFTER_BASE = "LlamaForCausalLM"
+"""What the ReDrafter converter took before TensorRT-LLM 1.0, whose step of its own for the base takes others."""
 
 
 def engine_refusals(spec: SpeculativeModelSpec, resolution: Resolution) -> list[Refusal]:
@@ -64,7 +66,11 @@ def _architecture(role: str, spec: SpeculativeModelSpec, resolution: Resolution,
             f"{resolution.release.name} holds {resolution.release.tensorrt_llm}: name a newer one in runtime.release"
         )
         return [Refusal(reason="UnsupportedArchitecture", path=path, message=message)]
-    return [*_head(spec, facts, family), *_converter(role, spec, family), *_published(role, spec, facts)]
+    return [
+        *(_head(spec, facts, family) or _drafter_base(spec, resolution, facts)),
+        *_converter(role, spec, family),
+        *_published(role, spec, facts),
+    ]
 
 
 def _elsewhere(spec: SpeculativeModelSpec) -> str:
@@ -87,6 +93,21 @@ def _head(spec: SpeculativeModelSpec, facts: ModelFacts, family: Family) -> list
             "DraftTarget, or Eagle3 on the backend LLMAPI",
         )
     ]
+
+
+def _drafter_base(spec: SpeculativeModelSpec, resolution: Resolution, facts: ModelFacts) -> list[Refusal]:
+    """A target that a ReDrafter converter of one step does not take."""
+    support = resolution.release.tensorrt_engine
+    if spec.speculation.method != "ReDrafter" or support is None or support.re_drafter_base != "Model":
+        return []
+    if facts.architecture == _DRAFTER_BASE and not facts.quantization:
+        return []
+    given = f"{facts.architecture} published in {facts.quantization}" if facts.quantization else facts.architecture
+    message = (
+        f"release {resolution.release.name} (TensorRT-LLM {resolution.release.tensorrt_llm}) converts {_DRAFTER_BASE} "
+        f"in 16 bits alone for ReDrafter, not {given}: name a release with TensorRT-LLM 1.0 or newer in runtime.release"
+    )
+    return [Refusal(reason="UnsupportedArchitecture", path="spec.target.source", message=message)]
 
 
 def _converter(role: str, spec: SpeculativeModelSpec, family: Family) -> list[Refusal]:

@@ -128,9 +128,11 @@ def _checkpoint_steps(recipe: EngineRecipe, support: EngineSupport) -> tuple[Bui
         return (BuildStep(name="convert", argv=_convert_eagle(recipe, support)),)
     if recipe.method == "Medusa" and not quantizes(recipe):
         return (BuildStep(name="convert", argv=_convert_medusa(recipe, support)),)
+    if recipe.method == "ReDrafter" and support.re_drafter_base == "Model":
+        return (BuildStep(name="convert", argv=_convert_drafter(recipe, support, base=("--model_dir", "{model}"))),)
     if recipe.method == "ReDrafter":
-        drafter = BuildStep(name="convert-drafter", argv=_convert_drafter(recipe, support))
-        return (_base_step(recipe, support, output="{base}"), drafter)
+        argv = _convert_drafter(recipe, support, base=("--base_model_checkpoint_dir", "{base}"))
+        return (_base_step(recipe, support, output="{base}"), BuildStep(name="convert-drafter", argv=argv))
     return (_base_step(recipe, support, output="{checkpoint}"),)
 
 
@@ -181,12 +183,12 @@ def _convert_medusa(recipe: EngineRecipe, support: EngineSupport) -> list[str]:
     ]
 
 
-def _convert_drafter(recipe: EngineRecipe, support: EngineSupport) -> list[str]:
+def _convert_drafter(recipe: EngineRecipe, support: EngineSupport, *, base: tuple[str, str]) -> list[str]:
     options = recipe.re_drafter
     beams, length = (options.beams, options.draft_length_per_beam) if options else (5, 5)
     return [
         *_script("redrafter", support),
-        *("--base_model_checkpoint_dir", "{base}", "--drafter_model_dir", "{head}", "--output_dir", "{checkpoint}"),
+        *(*base, "--drafter_model_dir", "{head}", "--output_dir", "{checkpoint}"),
         *("--dtype", recipe.limits.data_type, "--tp_size", str(recipe.tensor)),
         *("--redrafter_num_beams", str(beams), "--redrafter_draft_len_per_beam", str(length)),
         *(() if options is None or options.greedy_search else ("--redrafter_no_greedy_search",)),
@@ -252,10 +254,12 @@ def _tree(recipe: EngineRecipe) -> str:
 
 def _attention(recipe: EngineRecipe) -> tuple[str, ...]:
     quantization = recipe.quantization
-    cache = quantization.key_value_cache_data_type if quantization else None
-    # Attention over a paged context reads no INT8 cache.
-    paged = ("--use_paged_context_fmha", "disable" if cache == "INT8" else "enable")
-    whole = quantization is not None and quantization.format == "FP8" and cache == "FP8"
+    if quantization is None:
+        return ("--use_paged_context_fmha", "enable")
+    cache = quantization.key_value_cache_data_type
+    pages = engine_builds().formats[quantization.format].pages(cache)
+    paged = ("--use_paged_context_fmha", "enable" if pages else "disable")
+    whole = quantization.format == "FP8" and cache == "FP8"
     return (*paged, "--use_fp8_context_fmha", "enable") if whole else paged
 
 

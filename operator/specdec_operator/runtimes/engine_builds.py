@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from specdec_operator.api.model import ApiModel
-from specdec_operator.api.v1alpha1.quantization import QuantizationFormat
+from specdec_operator.api.v1alpha1.quantization import KeyValueCacheDataType, QuantizationFormat
 from specdec_operator.api.v1alpha1.speculation import Method
 from specdec_operator.api.yaml_text import read_yaml
 from specdec_operator.runtimes.gpus import Capability, capability
@@ -84,6 +84,10 @@ class FormatBuild(ApiModel):
     """The converter's precision; empty if the quantizer makes it."""
     minimum_compute_capability: CapabilityText | None = None
     """The oldest GPUs that run it."""
+    fp8_context: bool = False
+    """Whether attention over a paged context reads an FP8 cache in engines of the format."""
+    integers: bool = False
+    """Whether weights are integers, which data-centre Blackwell GPUs do not compute with."""
     size_percent: Annotated[int, Field(ge=1, le=100)]
     """Size of the weights, beside 16 bits."""
 
@@ -91,6 +95,10 @@ class FormatBuild(ApiModel):
     def minimum_capability(self) -> Capability | None:
         """The oldest GPUs that run it, in an order that compares."""
         return capability(self.minimum_compute_capability) if self.minimum_compute_capability else None
+
+    def pages(self, cache: KeyValueCacheDataType | None) -> bool:
+        """Whether attention over a paged context reads a cache of the type in engines of the format."""
+        return cache is None or (cache == "FP8" and self.fp8_context)
 
 
 class EngineBuilds(ApiModel):

@@ -100,6 +100,9 @@ class EngineSupport(ApiModel):
     converters: dict[Spelling, ImagePaths] = Field(default_factory=converter_paths)
     """Where the image keeps each checkpoint converter, by family (`llama`, `qwen`, …) or method (`eagle`, …), and the
     quantizer (`quantize`)."""
+    re_drafter_base: Literal["Model", "Checkpoint"] = "Checkpoint"
+    """What the ReDrafter converter adds its drafter to: a Llama model as it was published, or a checkpoint that
+    another converter or the quantizer made."""
 
 
 class VllmSupport(ApiModel):

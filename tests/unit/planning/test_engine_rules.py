@@ -50,10 +50,35 @@ def test_a_draft_model_s_architecture_is_judged_too() -> None:
 
 def test_a_family_newer_than_the_release_is_refused() -> None:
     (refusal,) = of_architecture(
-        BASELINE_ENGINE, "Qwen3ForCausalLM", runtime={"backend": "TensorRTEngine", "release": "25.01"}
+        BASELINE_ENGINE, "Qwen3ForCausalLM", runtime={"backend": "TensorRTEngine", "release": "25.08"}
     )
 
-    assert refusal.message.startswith("Qwen3ForCausalLM is converted from TensorRT-LLM 0.20.0 on, release 25.01 holds ")
+    assert refusal.message.startswith("Qwen3ForCausalLM is converted from TensorRT-LLM 1.0.0 on, release 25.08 holds ")
+
+
+def test_a_family_is_taken_by_the_first_release_with_its_converter() -> None:
+    first = {"backend": "TensorRTEngine", "release": "25.09"}
+
+    assert of_architecture(BASELINE_ENGINE, "Qwen3ForCausalLM", runtime=first) == []
+
+
+@pytest.mark.parametrize("release", ["25.01", "25.08"])
+@pytest.mark.parametrize(
+    ("changes", "given"),
+    [
+        ({"architecture": "Qwen2ForCausalLM"}, "Qwen2ForCausalLM"),
+        ({"quantization": "modelopt_fp8"}, "LlamaForCausalLM published in modelopt_fp8"),
+    ],
+)
+def test_a_drafter_converter_of_one_step_takes_llama_in_16_bits_alone(
+    release: str, changes: dict[str, Any], given: str
+) -> None:
+    made = model(REDRAFTER, runtime={"backend": "TensorRTEngine", "release": release})
+    known = engine_facts("ReDrafter", **changes)
+    (refusal,) = architecture_refusals(made.spec, resolution_of(made), known)
+
+    assert (refusal.reason, refusal.path) == ("UnsupportedArchitecture", "spec.target.source")
+    assert f"in 16 bits alone for ReDrafter, not {given}: name a release with TensorRT-LLM 1.0" in refusal.message
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,14 @@ def test_heads_go_with_no_other_format(spec: dict[str, Any]) -> None:
     assert reasons(spec, quantization={"format": "INT4AWQ"}) == [("QuantizationUnsupported", FORMAT)]
 
 
+@pytest.mark.parametrize(("release", "taken"), [("25.08", False), ("25.09", True)])
+def test_a_drafter_goes_with_fp8_from_the_converter_of_two_steps_on(release: str, *, taken: bool) -> None:
+    runtime = {"backend": "TensorRTEngine", "release": release}
+    found = reasons(REDRAFTER, quantization={"format": "FP8"}, runtime=runtime)
+
+    assert found == ([] if taken else [("QuantizationUnsupported", FORMAT)])
+
+
 def test_a_head_has_no_format_of_its_own() -> None:
     assert refused(EAGLE, "draft", quantization={"format": "FP8"}) == [
         (
@@ -133,9 +141,26 @@ def test_a_gpu_that_is_not_known_is_for_the_build_to_judge() -> None:
 
 def test_a_gpu_too_old_for_an_fp8_cache_is_refused() -> None:
     quantization = {"format": "INT8SmoothQuant", "keyValueCacheDataType": "FP8"}
-    placement = {"gpu": {"product": "NVIDIA-A100-SXM4-80GB"}}
+    changes: dict[str, Any] = {
+        "placement": {"gpu": {"product": "NVIDIA-A100-SXM4-80GB"}},
+        "serving": {"kvCache": {"reuse": False}},
+    }
 
-    assert reasons(BASELINE_ENGINE, quantization=quantization, placement=placement) == [("GpuTooOld", CACHE)]
+    assert reasons(BASELINE_ENGINE, quantization=quantization, **changes) == [("GpuTooOld", CACHE)]
+
+
+@pytest.mark.parametrize(
+    ("form", "cache", "path"),
+    [("INT4AWQ", None, FORMAT), ("INT8WeightOnly", None, FORMAT), ("FP8", "INT8", CACHE)],
+)
+def test_integers_are_not_for_data_centre_blackwell(form: str, cache: str | None, path: str) -> None:
+    changes: dict[str, Any] = {
+        "placement": {"gpu": {"product": "NVIDIA-B200"}},
+        "serving": {"kvCache": {"reuse": False}},
+    }
+    quantization = {"format": form, **({"keyValueCacheDataType": cache} if cache else {})}
+
+    assert reasons(BASELINE_ENGINE, quantization=quantization, **changes) == [("QuantizationUnsupported", path)]
 
 
 @pytest.mark.parametrize(
@@ -151,6 +176,37 @@ def test_a_baseline_without_reuse_may_have_an_int8_cache() -> None:
     quantization = {"format": "INT8SmoothQuant", "keyValueCacheDataType": "INT8"}
 
     assert refused(BASELINE_ENGINE, quantization=quantization, serving={"kvCache": {"reuse": False}}) == []
+
+
+@pytest.mark.parametrize("form", ["INT8SmoothQuant", "INT4AWQ"])
+@pytest.mark.parametrize(
+    ("spec", "serving", "why"),
+    [
+        (BASELINE_ENGINE, {}, "serving.kvCache.reuse needs"),
+        (BASELINE_ENGINE, {"kvCache": {"reuse": False}, "chunkedContext": True}, "serving.chunkedContext needs"),
+        (DRAFT_TARGET, {}, "speculation.method DraftTarget and serving.kvCache.reuse need"),
+    ],
+)
+def test_an_fp8_cache_is_read_in_pages_only_beside_weights_of_that_kind(
+    spec: dict[str, Any], form: str, serving: dict[str, Any], why: str
+) -> None:
+    quantization = {"format": form, "keyValueCacheDataType": "FP8"}
+    ((reason, path, message),) = refused(spec, quantization=quantization, serving=serving)
+
+    assert (reason, path) == ("QuantizationUnsupported", CACHE)
+    assert message.startswith(f"{why} attention over a paged context, which reads no FP8 cache in {form} engines")
+
+
+@pytest.mark.parametrize("form", ["FP8", "W4A8AWQ"])
+def test_an_fp8_cache_goes_with_formats_whose_attention_is_fp8(form: str) -> None:
+    assert refused(DRAFT_TARGET, quantization={"format": form, "keyValueCacheDataType": "FP8"}) == []
+
+
+def test_chunks_go_with_no_int8_cache() -> None:
+    quantization = {"format": "FP8", "keyValueCacheDataType": "INT8"}
+    serving = {"kvCache": {"reuse": False}, "chunkedContext": True}
+
+    assert reasons(BASELINE_ENGINE, quantization=quantization, serving=serving) == [("QuantizationUnsupported", CACHE)]
 
 
 def test_a_weight_only_format_has_no_cache_type() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from specdec_operator.api.v1alpha1.quantization import Quantization
+from specdec_operator.api.v1alpha1.quantization import KeyValueCacheDataType, Quantization, QuantizationFormat
 from specdec_operator.api.v1alpha1.speculation import ReDrafterOptions
 from specdec_operator.runtimes.build_steps import (
     EagleShape,
@@ -115,6 +115,18 @@ def test_a_recurrent_drafter_is_added_to_the_converted_target() -> None:
     assert made["build"] == words(f"{BUILD} --speculative_decoding_mode explicit_draft_tokens")
 
 
+def test_a_converter_of_one_step_adds_the_drafter_to_the_model_itself() -> None:
+    before = EngineSupport(methods=["ReDrafter"], re_drafter_base="Model")
+    convert, build = build_steps(recipe("ReDrafter", draft_tokens=25, tensor=2), before)[:2]
+
+    assert (convert.name, build.name) == ("convert", "build")
+    assert convert.argv == words(
+        "python3 /app/examples/redrafter/convert_checkpoint.py --model_dir {model} --drafter_model_dir {head} "
+        "--output_dir {checkpoint} --dtype float16 --tp_size 2 --redrafter_num_beams 5 "
+        "--redrafter_draft_len_per_beam 5"
+    )
+
+
 def test_a_drafter_may_sample() -> None:
     options = ReDrafterOptions(beams=2, draft_length_per_beam=3, greedy_search=False)
 
@@ -192,8 +204,13 @@ def test_an_fp8_target_of_a_drafter_is_quantized_before_it() -> None:
     assert made["quantize"][4:6] == ["--output_dir", "{base}"]
 
 
-def test_an_int8_cache_is_read_by_plain_attention() -> None:
-    quantization = Quantization(format="INT8SmoothQuant", key_value_cache_data_type="INT8")
+@pytest.mark.parametrize(
+    ("form", "cache"), [("INT8SmoothQuant", "INT8"), ("FP8", "INT8"), ("INT8SmoothQuant", "FP8"), ("INT4AWQ", "FP8")]
+)
+def test_a_cache_that_is_not_read_in_pages_is_read_by_plain_attention(
+    form: QuantizationFormat, cache: KeyValueCacheDataType
+) -> None:
+    quantization = Quantization(format=form, key_value_cache_data_type=cache)
 
     assert commands(quantization=quantization)["build"][-2:] == ["--use_paged_context_fmha", "disable"]
 

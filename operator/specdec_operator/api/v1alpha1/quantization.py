@@ -14,6 +14,7 @@ from specdec_operator.api.v1alpha1.source import ClaimSource, HuggingFaceSource
 QuantizationFormat = Literal[
     "FP8", "INT8SmoothQuant", "INT4AWQ", "W4A8AWQ", "INT8WeightOnly", "INT4WeightOnly", "NVFP4"
 ]
+KeyValueCacheDataType = Literal["FP8", "INT8"]
 
 
 class CalibrationSource(ApiModel):
@@ -51,7 +52,7 @@ class Quantization(ApiModel):
     format: QuantizationFormat
     """FP8 (GPUs from Ada and Hopper on), INT8SmoothQuant, INT4AWQ, W4A8AWQ, INT8WeightOnly, INT4WeightOnly, NVFP4
     (GPUs from Blackwell on)."""
-    key_value_cache_data_type: Literal["FP8", "INT8"] | None = None
+    key_value_cache_data_type: KeyValueCacheDataType | None = None
     """The type of the key-value cache; the model's own if left out."""
     calibration: Calibration | None = None
     """How much text the quantizer looks at; weight-only formats need none."""
