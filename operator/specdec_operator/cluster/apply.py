@@ -8,7 +8,7 @@ is therefore rewritten to an ``Apply`` entry once.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from specdec_operator.cluster.errors import AlreadyExists, ApiError, Conflict, Invalid, NameTaken, NotFound
 from specdec_operator.cluster.field_set import FieldSet, merged, restricted
@@ -100,7 +100,10 @@ async def ensure_applied(
 
 
 async def ensure_status(api: KubernetesApi, resource: ResourceType, body: JsonObject, *, live: JsonObject) -> Applied:
-    """Make an object's status what ``body`` says.
+    """Make an object's status what ``body`` says; what is empty is left out of it.
+
+    An apply that keeps a map or a keyed list, but none of the items that were its own, leaves null in its place: the
+    API server refuses that.
 
     Args:
         api: the API server.
@@ -112,11 +115,26 @@ async def ensure_status(api: KubernetesApi, resource: ResourceType, body: JsonOb
         Conflict: the object changed since it was read, so that the status may not be true of it.
         NotFound: the object is gone.
     """
+    body = {**body, "status": _filled(body["status"])}
     if owned_equal(body, live, manager=api.field_manager, subresource="status"):
         return Applied(live, changed=False)
     # A status apply ignores the uid; the version also says that it is the same object.
     version = {"resourceVersion": live["metadata"]["resourceVersion"]}
     return Applied(await api.apply_status(resource, _with(body, version)), changed=True)
+
+
+def _filled(status: JsonObject) -> JsonObject:
+    """Return a status without empty members, and without empty maps inside the others."""
+    return {name: member for name, member in _without_empty_maps(status).items() if member != []}
+
+
+def _without_empty_maps(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_empty_maps(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {name: _without_empty_maps(member) for name, member in value.items()}
+    return {name: member for name, member in kept.items() if member != {}}
 
 
 async def _applied(api: KubernetesApi, resource: ResourceType, body: JsonObject, *, live: JsonObject) -> Applied:
