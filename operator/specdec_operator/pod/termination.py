@@ -5,6 +5,7 @@ One JSON envelope with the length and the sha256 of its body, since the kubelet 
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ LIMIT_BYTES = 3584
 SUCCEEDED = 0
 MAY_BE_RETRIED = 1
 TERMINAL = 3
+_REASON = re.compile(r"[A-Z][A-Za-z0-9]{0,63}", re.ASCII)
 
 
 class MessageCut(ValueError):  # noqa: N818 - the word that the callers act on
@@ -88,8 +90,15 @@ def _outcome(body: Any) -> Outcome:
             return Succeeded(body["result"])
         reason, message, terminal = body.get("reason"), body.get("message"), body.get("terminal")
         if isinstance(reason, str) and isinstance(message, str) and isinstance(terminal, bool):
-            return Failed(reason, message, terminal)
+            return _failed(reason, message, terminal)
     raise MessageCut("a termination message of an unknown shape")
+
+
+def _failed(reason: str, message: str, terminal: bool) -> Failed:  # noqa: FBT001 - in the order of its fields
+    if not _REASON.fullmatch(reason):
+        raise MessageCut("a termination message of an unknown shape")
+    # A file name that is not UTF-8 comes as lone surrogates, which JSON of the API server can't hold.
+    return Failed(reason, message.encode("utf-8", "backslashreplace").decode(), terminal)
 
 
 def _failure(outcome: Failed, kept: int) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from specdec_operator.api.v1alpha1.model_artifact import ModelArtifact, ModelArtifactStatus
-from specdec_operator.cluster.apply import ensure_created, ensure_status
+from specdec_operator.cluster.apply import controller_of, ensure_created
 from specdec_operator.cluster.errors import NameTaken, NotFound
 from specdec_operator.cluster.resources import (
     CONFIG_MAPS,
@@ -27,12 +27,14 @@ from specdec_operator.pod.termination import MessageCut, Succeeded, decode
 from specdec_operator.reconcile import artifact_status as statuses
 from specdec_operator.reconcile.artifact_conditions import conditions_of
 from specdec_operator.reconcile.artifact_status import Failure
+from specdec_operator.reconcile.conditions import shortened
 from specdec_operator.reconcile.context import timestamp
 from specdec_operator.reconcile.diagnosis import diagnose_events, diagnose_pod
 from specdec_operator.reconcile.job_end import failure_of, termination_message
 from specdec_operator.reconcile.other_controller import LOOK_AGAIN_SECONDS
 from specdec_operator.reconcile.queue import Key, Result, owning_models
 from specdec_operator.reconcile.refused_write import OPERATORS_OWN, REFUSALS, explain
+from specdec_operator.reconcile.status_write import write_status
 from specdec_operator.resources.jobs import render_job
 from specdec_operator.resources.labels import retries
 
@@ -46,7 +48,6 @@ _QUIET_SECONDS = 30.0
 _GARBAGE_SECONDS = 2.0
 _OWNER_SECONDS = 2.0
 """How soon after a start it is known whose a model is."""
-_MESSAGE_LIMIT = 1024
 _log = logging.getLogger(__name__)
 
 
@@ -178,14 +179,14 @@ class ArtifactReconciler:
             return await self._watch(artifact, status, job)
         pods = await self._pods(job)
         if "Complete" in conditions:
-            return self._completed(status, pods)
+            return self._completed(artifact, status, pods)
         failure = failure_of(job, pods)
         if status.verify_next:
             failure = Failure(reason=statuses.NOT_PUBLISHED, message=failure.message, terminal=False)
         return self._failed(status, failure)
 
     def _completed(
-        self, status: ModelArtifactStatus, pods: list[JsonObject]
+        self, artifact: ModelArtifact, status: ModelArtifactStatus, pods: list[JsonObject]
     ) -> tuple[ModelArtifactStatus, float | None]:
         message = termination_message(pods)
         try:
@@ -198,7 +199,7 @@ class ArtifactReconciler:
             return statuses.vanished(status, now=self._context.now()), 1.0
         if not isinstance(outcome, Succeeded):
             return self._failed(status, Failure(reason=outcome.reason, message=outcome.message, terminal=True))
-        done = statuses.succeeded(status, outcome.result, now=self._context.now())
+        done = statuses.succeeded(artifact, status, outcome.result, now=self._context.now())
         if isinstance(done, Failure):
             return self._failed(status, done)
         return done, None
@@ -241,27 +242,24 @@ class ArtifactReconciler:
         return {"reason": found.reason, "message": found.message} if found else {}
 
     async def _pods(self, job: JsonObject) -> list[JsonObject]:
-        return await self._context.api.list(
+        """The pods that the Job made; another Job of its name may have left some, and labels are anybody's to set."""
+        uid = job["metadata"]["uid"]
+        found = await self._context.api.list(
             PODS,
             namespace=job["metadata"]["namespace"],
-            label_selector=f"batch.kubernetes.io/job-name={job['metadata']['name']}",
+            label_selector=f"batch.kubernetes.io/controller-uid={uid}",
         )
+        return [pod for pod in found if (controller_of(pod) or {}).get("uid") == uid]
 
     async def _write(self, artifact: ModelArtifact, status: ModelArtifactStatus, *, live: JsonObject) -> None:
+        status = status.model_copy(update={"message": shortened(status.message)})
         if status.state != artifact.status.state or status.reason != artifact.status.reason:
             await self._announce(status, live)
         generation, before = artifact.metadata.generation, artifact.status.conditions
         conditions = conditions_of(status, before, generation=generation, now=timestamp(self._context.now()))
         observed = status.model_copy(update={"observed_generation": generation, "conditions": conditions})
-        body = {
-            "apiVersion": artifact.api_version,
-            "kind": artifact.kind,
-            "metadata": {"name": artifact.metadata.name, "namespace": artifact.metadata.namespace},
-            "status": self._context.definitions.fitted(
-                "ModelArtifact", observed.model_dump(by_alias=True, exclude_none=True, mode="json")
-            ),
-        }
-        self._context.own_writes.note(await ensure_status(self._context.api, MODEL_ARTIFACTS, body, live=live))
+        body = observed.model_dump(by_alias=True, exclude_none=True, mode="json")
+        await write_status(self._context, MODEL_ARTIFACTS, body, live=live)
 
     async def _announce(self, status: ModelArtifactStatus, live: JsonObject) -> None:
         kind = "Warning" if status.state == "Failed" or status.reason in OPERATORS_OWN else "Normal"
@@ -282,7 +280,7 @@ def _name_taken(
 
 def _refused(status: ModelArtifactStatus, why: RefusedWrite) -> tuple[ModelArtifactStatus, float | None]:
     state = "Failed" if why.terminal else "Pending"
-    said = {"state": state, "reason": why.reason, "message": why.message[:_MESSAGE_LIMIT]}
+    said = {"state": state, "reason": why.reason, "message": why.message}
     return status.model_copy(update=said), why.requeue_after
 
 

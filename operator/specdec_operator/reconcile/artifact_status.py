@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
+from pydantic.alias_generators import to_camel
 
+from specdec_operator.api.model import StatusModel
 from specdec_operator.api.v1alpha1.model_artifact import ModelArtifactStatus
 from specdec_operator.api.v1alpha1.model_facts import DataSetFacts, ModelFacts
+from specdec_operator.api.v1alpha1.scalars import Digest
 from specdec_operator.planning.quantities import memory
 from specdec_operator.reconcile.context import timestamp
 from specdec_operator.resources import jobs
@@ -46,6 +49,23 @@ class Failure:
     message: str
     terminal: bool
     counts: bool = True
+
+
+class _Result(StatusModel):
+    """What a program that did its work tells."""
+
+    facts: ModelFacts | None = None
+    data_set: DataSetFacts | None = None
+    digest: Digest = ""
+    notes: tuple[str, ...] = ()
+
+
+def _yields(artifact: ModelArtifact) -> Literal["facts", "data_set", "digest"]:
+    """What the status of a finished artifact holds."""
+    look = artifact.spec.fetch or artifact.spec.inspect
+    if look is None:
+        return "digest"
+    return "facts" if look.content == "Model" else "data_set"
 
 
 def started_over(artifact: ModelArtifact, *, claim_uid: str, retry: str) -> ModelArtifactStatus:
@@ -119,24 +139,26 @@ def vanished(status: ModelArtifactStatus, *, now: datetime) -> ModelArtifactStat
 
 
 def succeeded(
-    status: ModelArtifactStatus, result: Mapping[str, Any], *, now: datetime
+    artifact: ModelArtifact, status: ModelArtifactStatus, result: Mapping[str, Any], *, now: datetime
 ) -> ModelArtifactStatus | Failure:
-    """The program's result as status, or a failure if it is not what it should be."""
+    """The program's result as status, or a failure if it is not what it should be: anybody's image may have run."""
     try:
-        facts = ModelFacts.model_validate(result["facts"]) if "facts" in result else None
-        data_set = DataSetFacts.model_validate(result["dataSet"]) if "dataSet" in result else None
+        told = _Result.model_validate(result)
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
-        return Failure(reason="FactsInvalid", message=f"the facts: {field}: {first['msg']}", terminal=True)
+        return Failure(reason="FactsInvalid", message=f"the Job's result: {field}: {first['msg']}", terminal=True)
+    if not getattr(told, wanted := _yields(artifact)):
+        message = f"the Job's result holds no {to_camel(wanted)}: its image runs another program than the operator's"
+        return Failure(reason="FactsInvalid", message=message, terminal=True)
     return status.model_copy(
         update={
             "state": "Ready",
             "reason": "Ready",
-            "message": "; ".join(str(note) for note in result.get("notes", ()))[:2048],
-            "facts": facts,
-            "data_set": data_set,
-            "digest": str(result.get("digest", "")),
+            "message": "; ".join(told.notes),
+            "facts": told.facts,
+            "data_set": told.data_set,
+            "digest": told.digest,
             "attempts": status.attempts + 1,
             "failures": 0,
             "verify_next": False,

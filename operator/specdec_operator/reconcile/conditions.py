@@ -16,7 +16,17 @@ WAY: tuple[ConditionType, ...] = tuple(
 )
 """Conditions that are always there; the others only where or while they mean something."""
 
-_MESSAGE_LIMIT = 2048
+MESSAGE_LIMIT = 2048
+"""Characters of a message that the API takes."""
+
+
+def shortened(text: str, limit: int = MESSAGE_LIMIT) -> str:
+    """A text that fits: the cause stands at its beginning and the remedy at its end, so its middle goes."""
+    if len(text) <= limit:
+        return text
+    gap = " [...] "
+    head = (limit - len(gap)) // 2
+    return f"{text[:head]}{gap}{text[len(text) - (limit - len(gap) - head) :]}"
 
 
 class Conditions:
@@ -39,7 +49,7 @@ class Conditions:
             type=kind,
             status=status,
             reason=reason,
-            message=message[:_MESSAGE_LIMIT],
+            message=shortened(message),
             last_transition_time=since,
             observed_generation=self._generation,
         )

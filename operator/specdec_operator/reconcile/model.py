@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel, parse
-from specdec_operator.cluster.apply import ensure_status
 from specdec_operator.cluster.errors import NotFound
 from specdec_operator.cluster.resources import SPECULATIVE_MODELS
 from specdec_operator.reconcile.acceptance import judge
@@ -26,6 +25,7 @@ from specdec_operator.reconcile.proving import Proving
 from specdec_operator.reconcile.queue import Key, Result
 from specdec_operator.reconcile.refused_write import OPERATORS_OWN, refusals_halt
 from specdec_operator.reconcile.rollout import Rollout
+from specdec_operator.reconcile.status_write import write_status
 from specdec_operator.reconcile.unreadable import refuse_unreadable
 from specdec_operator.reconcile.usage import Usage
 
@@ -255,19 +255,12 @@ class _Pass:
 
     async def _write(self) -> None:
         status = render_status(self._model, self._conditions, self._findings, self._context.configuration)
-        body = {
-            "apiVersion": self._model.api_version,
-            "kind": self._model.kind,
-            "metadata": {"name": self._model.metadata.name, "namespace": self._model.metadata.namespace},
-            "status": self._context.definitions.fitted("SpeculativeModel", status),
-        }
         self._context.gauges.conditions(
             namespace=self._model.metadata.namespace,
             name=self._model.metadata.name,
             conditions=self._conditions.in_order(),
         )
-        applied = await ensure_status(self._context.api, SPECULATIVE_MODELS, body, live=self._live)
-        self._context.own_writes.note(applied)
+        await write_status(self._context, SPECULATIVE_MODELS, status, live=self._live)
         stalled = self._conditions.holds("Stalled")
         for condition in self._conditions.changed():
             repeated = condition.type == "Ready" and condition.status != "True"

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from specdec_operator.cluster.apply import ensure_status
 from specdec_operator.cluster.errors import Forbidden, NotFound
 from specdec_operator.cluster.resources import LEASES, SPECULATIVE_MODELS
 from specdec_operator.reconcile.model_status import written
+from specdec_operator.reconcile.status_write import write_status
 
 if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel
@@ -129,13 +129,7 @@ async def claim(context: Context, model: SpeculativeModel, live: JsonObject) -> 
         Conflict: Another operator was faster, or the model has changed: read it again.
     """
     status = model.status.model_copy(update={"controller": context.configuration.instance})
-    body = {
-        "apiVersion": live["apiVersion"],
-        "kind": live["kind"],
-        "metadata": {"name": model.metadata.name, "namespace": model.metadata.namespace},
-        "status": context.definitions.fitted("SpeculativeModel", written(status)),
-    }
-    return (await ensure_status(context.api, SPECULATIVE_MODELS, body, live=live)).object
+    return await write_status(context, SPECULATIVE_MODELS, written(status), live=live)
 
 
 def _is_held(lease: JsonObject, now: datetime) -> bool:

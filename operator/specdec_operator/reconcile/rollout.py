@@ -18,6 +18,7 @@ from specdec_operator.cluster.resources import (
     DEPLOYMENTS,
     SERVICES,
 )
+from specdec_operator.reconcile.conditions import shortened
 from specdec_operator.reconcile.diagnosis import Diagnosis
 from specdec_operator.reconcile.halt import Halt
 from specdec_operator.reconcile.lost_content import KINDS as LOST_KINDS
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from specdec_operator.reconcile.observation import Serving
 
 KEPT_REVISIONS = 5
+FAILED_REVISION_LIMIT = 1024
+"""Characters of a failed revision's message that the API takes."""
 _WRONG_PROOFS = frozenset({Outcome.NOT_READY, Outcome.STALE_REVISION, Outcome.WRONG_ANSWER})
 _LOOK_AGAIN_SECONDS = 60.0
 _GARBAGE_SECONDS = 2.0
@@ -119,16 +122,14 @@ class Rollout:
         if serving.trouble and serving.trouble.reason in LOST_KINDS:
             return None  # what is missing is made again, and the pods' checks find it then
         if serving.trouble and serving.trouble.terminal:
-            return FailedRevision(
-                name=serving.revision, reason=serving.trouble.reason, message=serving.trouble.message[:1000]
-            )
+            return _failed(serving, serving.trouble)
         if serving.deadline_exceeded and (can_return or self._had_its_time(serving)):
             cause = serving.trouble or Diagnosis(
                 reason="StartupTimeout",
                 message="no pod answered within spec.update.startupMinutes "
                 f"({self._model.spec.update.startup_minutes})",
             )
-            return FailedRevision(name=serving.revision, reason=cause.reason, message=cause.message[:1000])
+            return _failed(serving, cause)
         return None
 
     def misproven(self, serving: Serving, served: Condition) -> FailedRevision | None:
@@ -142,7 +143,7 @@ class Rollout:
         since = datetime.fromisoformat(served.last_transition_time)
         if self._context.now() - since < timedelta(minutes=self._model.spec.update.startup_minutes):
             return None
-        return FailedRevision(name=serving.revision, reason=served.reason, message=served.message[:1000])
+        return _failed(serving, served)
 
     def _had_its_time(self, serving: Serving) -> bool:
         """Whether a pod has been on its node, and not ready, for longer than it may take to start."""
@@ -199,6 +200,11 @@ class Rollout:
             return Halt("Available", "PredecessorLeaving", leaving, requeue_after=_GARBAGE_SECONDS)
         message = f"{taken}. It is left alone"
         return Halt("Accepted", "NameConflict", message, terminal=True, requeue_after=_LOOK_AGAIN_SECONDS)
+
+
+def _failed(serving: Serving, cause: Diagnosis | Condition) -> FailedRevision:
+    message = shortened(cause.message, FAILED_REVISION_LIMIT)
+    return FailedRevision(name=serving.revision, reason=cause.reason, message=message)
 
 
 def _since(pod: JsonObject, condition: str) -> datetime | None:

@@ -8,11 +8,11 @@ from pydantic import ValidationError
 
 from specdec_operator.api.v1alpha1.metadata import ObjectMeta
 from specdec_operator.api.v1alpha1.status import SpeculativeModelStatus
-from specdec_operator.cluster.apply import ensure_status
 from specdec_operator.cluster.resources import SPECULATIVE_MODELS
 from specdec_operator.reconcile.conditions import Conditions
 from specdec_operator.reconcile.context import timestamp
 from specdec_operator.reconcile.model_status import written
+from specdec_operator.reconcile.status_write import write_status
 
 if TYPE_CHECKING:
     from specdec_operator.cluster.api import JsonObject
@@ -38,13 +38,7 @@ async def refuse_unreadable(context: Context, document: JsonObject, error: Valid
             "controller": context.configuration.instance,
         }
     )
-    body = {
-        "apiVersion": document["apiVersion"],
-        "kind": document["kind"],
-        "metadata": {"name": metadata.name, "namespace": metadata.namespace},
-        "status": context.definitions.fitted("SpeculativeModel", written(said)),
-    }
-    await ensure_status(context.api, SPECULATIVE_MODELS, body, live=document)
+    await write_status(context, SPECULATIVE_MODELS, written(said), live=document)
     if conditions.changed():
         await context.events.record(
             document, kind="Warning", reason="InvalidSpec", note=f"Accepted=False: {message}", action="Reconcile"

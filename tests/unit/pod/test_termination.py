@@ -19,7 +19,7 @@ from specdec_operator.pod.termination import (
 
 outcomes = st.one_of(
     st.builds(Succeeded, st.dictionaries(st.text(max_size=20), st.integers() | st.text(max_size=20), max_size=5)),
-    st.builds(Failed, st.text(max_size=40), st.text(max_size=200), st.booleans()),
+    st.builds(Failed, st.from_regex(r"[A-Z][A-Za-z0-9]{0,63}", fullmatch=True), st.text(max_size=200), st.booleans()),
 )
 
 
@@ -73,3 +73,15 @@ def test_a_result_that_does_not_fit_is_an_error() -> None:
 )
 def test_the_exit_code_classes_the_outcome(outcome: Outcome, code: int) -> None:
     assert exit_code(outcome) == code
+
+
+@pytest.mark.parametrize("reason", ["", "no word", "kind: Failed", "A" * 65, "Lösung", "Failed\n"])
+def test_a_reason_that_no_condition_can_hold_is_refused(reason: str) -> None:
+    with pytest.raises(MessageCut, match="unknown shape"):
+        decode(encode(Failed(reason, "m", terminal=True)))
+
+
+def test_a_file_name_that_is_not_utf_8_is_spelled_out() -> None:
+    outcome = decode(encode(Failed("ProgramError", "no such file: \udcff.bin", terminal=True)))
+
+    assert outcome == Failed("ProgramError", "no such file: \\udcff.bin", terminal=True)

@@ -84,7 +84,7 @@ def test_only_failures_in_a_row_decide_when_to_give_up() -> None:
 
 
 def test_a_success_ends_a_row_of_failures() -> None:
-    done = statuses.succeeded(status(failures=3), {"digest": "e" * 64}, now=NOW)
+    done = statuses.succeeded(artifact("build"), status(failures=3), {"digest": "e" * 64}, now=NOW)
     assert isinstance(done, ModelArtifactStatus)
     assert done.failures == 0
 
@@ -137,7 +137,7 @@ def test_a_disturbance_from_outside_uses_up_no_attempt() -> None:
 
 
 def test_a_success_tells_when_the_content_was_there() -> None:
-    done = statuses.succeeded(status(), {"digest": "e" * 64}, now=NOW)
+    done = statuses.succeeded(artifact("build"), status(), {"digest": "e" * 64}, now=NOW)
     assert isinstance(done, ModelArtifactStatus)
     assert done.ready_at == "2026-01-01T00:00:00Z"
 
@@ -167,19 +167,19 @@ def test_a_job_that_only_looks_is_verifying() -> None:
 
 
 def test_facts_of_a_model_are_kept() -> None:
-    done = statuses.succeeded(status(state="Running"), {"facts": FACTS, "reused": False}, now=NOW)
+    done = statuses.succeeded(artifact(), status(state="Running"), {"facts": FACTS, "reused": False}, now=NOW)
     assert isinstance(done, ModelArtifactStatus)
     assert (done.state, done.facts and done.facts.vocabulary_size) == ("Ready", 512)
 
 
 def test_the_digest_of_an_engine_is_kept() -> None:
-    done = statuses.succeeded(status(state="Running"), {"digest": "e" * 64, "ranks": 1}, now=NOW)
+    done = statuses.succeeded(artifact("build"), status(state="Running"), {"digest": "e" * 64, "ranks": 1}, now=NOW)
     assert isinstance(done, ModelArtifactStatus)
     assert done.digest == "e" * 64
 
 
 def test_facts_that_break_the_schema_are_a_final_failure_that_names_the_field() -> None:
-    done = statuses.succeeded(status(state="Running"), {"facts": {**FACTS, "layers": 0}}, now=NOW)
+    done = statuses.succeeded(artifact(), status(state="Running"), {"facts": {**FACTS, "layers": 0}}, now=NOW)
     assert isinstance(done, Failure)
     assert (done.reason, done.terminal, "layers" in done.message) == ("FactsInvalid", True, True)
 
@@ -246,3 +246,39 @@ def test_a_build_says_what_it_takes() -> None:
 
 def test_a_prebuilt_engine_is_being_inspected() -> None:
     assert statuses.at_work(artifact("prebuilt"), verify=False) == "Inspecting"
+
+
+DATA_SET = {"content": "DataSet", "repository": "a/b", "directory": "data/x"}
+
+
+@pytest.mark.parametrize(
+    ("part", "result", "names"),
+    [
+        ("fetch", {}, "facts"),
+        ("fetch", {"facts": None}, "facts"),
+        ("fetch", {"facts": [1]}, "facts"),
+        ("fetch", {"facts": {**FACTS, "architecture": "x" * 129}}, "facts.architecture"),
+        ("fetch", {"facts": FACTS, "notes": 5}, "notes"),
+        ("fetch", {"facts": FACTS, "notes": [{}]}, "notes.0"),
+        ("build", {}, "digest"),
+        ("build", {"digest": "../../etc"}, "digest"),
+        ("build", {"digest": "e" * 65}, "digest"),
+        ("build", {"digest": 7}, "digest"),
+        ("assemble", {"digest": ""}, "digest"),
+        ("prebuilt", {"facts": FACTS}, "digest"),
+    ],
+)
+def test_a_result_that_is_not_what_the_program_yields_is_a_final_failure(
+    part: str, result: dict[str, Any], names: str
+) -> None:
+    done = statuses.succeeded(artifact(part), status(state="Running"), result, now=NOW)
+    assert isinstance(done, Failure)
+    assert (done.reason, done.terminal, names in done.message) == ("FactsInvalid", True, True)
+
+
+def test_texts_for_a_quantizer_are_told_apart_from_a_model() -> None:
+    texts = artifact()
+    spec = texts.spec.model_copy(update={"fetch": texts.spec.fetch and texts.spec.fetch.model_validate(DATA_SET)})
+    done = statuses.succeeded(texts.model_copy(update={"spec": spec}), status(), {"facts": FACTS}, now=NOW)
+    assert isinstance(done, Failure)
+    assert "dataSet" in done.message
