@@ -24,6 +24,7 @@ from specdec_operator.cluster.resources import LEASES
 from specdec_operator.health import Health, health_server
 from specdec_operator.metrics import Metrics
 from specdec_operator.reconcile.artifact import ArtifactReconciler
+from specdec_operator.reconcile.background_proofs import BackgroundProofs
 from specdec_operator.reconcile.context import Context
 from specdec_operator.reconcile.definitions import Definitions
 from specdec_operator.reconcile.informer import informer_registry, informer_settings
@@ -86,7 +87,7 @@ async def run_operator(surroundings: Surroundings) -> None:
     """
     metrics = Metrics(CollectorRegistry())
     queue = WorkQueue(observer=metrics, rest=_REST_SECONDS)
-    health = Health(oldest_wait=lambda: queue.oldest_wait)
+    health = Health(stalled=lambda: queue.stalled)
     async with AsyncExitStack() as stack:
         session = await stack.enter_async_context(open_session(surroundings.credentials))
         await stack.enter_async_context(
@@ -184,10 +185,11 @@ class _Operator:
         self._health = health
         self._preconditions = preconditions
         self._own_writes = OwnWrites()
+        self._proofs = BackgroundProofs(surroundings.prover or TritonProver(), again=queue.add)
         context = Context(
             api=api,
             events=EventRecorder(api, controller="specdec.dev/operator", instance=configuration.instance),
-            prover=surroundings.prover or TritonProver(),
+            proofs=self._proofs,
             gauges=metrics,
             table=configured_table(configuration),
             configuration=configuration,
@@ -216,17 +218,24 @@ class _Operator:
         )
         resyncing = asyncio.create_task(resync.run(), name="resync")
         recovering = asyncio.create_task(resync.run_when(self._preconditions.recovered), name="recovery")
+        proving = asyncio.create_task(self._end_proofs(), name="end of proofs")
         # Let the workers start: at its end kopf waits for, and then cancels, all tasks that are younger than itself.
         await asyncio.sleep(0)
         _log.info("leading", extra={"instance": configuration.instance, "namespaces": configuration.namespaces})
         try:
             await self._watch()
         finally:
-            resyncing.cancel()
-            recovering.cancel()
+            for task in (resyncing, recovering, proving):
+                task.cancel()
             await self._queue.shut_down()
             await workers
+            await self._proofs.close()
         _log.info("stopped")
+
+    async def _end_proofs(self) -> None:
+        """End what is under way as soon as the process is to stop: kopf would wait for it."""
+        await self._surroundings.stop.wait()
+        await self._proofs.close()
 
     async def _watch(self) -> None:
         configuration = self._surroundings.configuration

@@ -20,11 +20,12 @@ class Health:
     """What the probes ask.
 
     Args:
-        oldest_wait: Seconds for which the oldest due key has waited for a worker.
+        stalled: Seconds for which work has waited while none was begun or ended. How much waits says nothing: after a
+            start everything does.
     """
 
-    def __init__(self, *, oldest_wait: Callable[[], float]) -> None:
-        self._oldest_wait = oldest_wait
+    def __init__(self, *, stalled: Callable[[], float]) -> None:
+        self._stalled = stalled
         self._ready = False
         self._missing: dict[str, str] = {}
 
@@ -38,8 +39,8 @@ class Health:
 
     def alive(self) -> str:
         """Why the process should be restarted; empty if it should not."""
-        waited = self._oldest_wait()
-        return f"a key has waited {waited:.0f} s for a worker" if waited > STUCK_SECONDS else ""
+        stalled = self._stalled()
+        return f"keys wait, and no run has begun or ended for {stalled:.0f} s" if stalled > STUCK_SECONDS else ""
 
     def ready(self) -> str:
         """Why the process is not ready; empty if it is."""

@@ -16,20 +16,20 @@ async def answer(health: Health, path: str, registry: CollectorRegistry | None =
 
 
 async def test_a_process_is_not_ready_before_the_api_server_answered() -> None:
-    status, text = await answer(Health(oldest_wait=lambda: 0), "/readyz")
+    status, text = await answer(Health(stalled=lambda: 0), "/readyz")
 
     assert (status, text) == (503, "starting: the API server has not answered yet")
 
 
 async def test_a_process_is_ready_once_the_api_server_answered() -> None:
-    health = Health(oldest_wait=lambda: 0)
+    health = Health(stalled=lambda: 0)
     health.set_ready()
 
     assert await answer(health, "/readyz") == (200, "ok")
 
 
 async def test_a_leader_that_waits_for_its_kinds_is_not_ready_and_says_why() -> None:
-    health = Health(oldest_wait=lambda: 0)
+    health = Health(stalled=lambda: 0)
     health.set_ready()
     health.set_missing("kinds", "the API server does not serve x: apply the crds/")
 
@@ -37,7 +37,7 @@ async def test_a_leader_that_waits_for_its_kinds_is_not_ready_and_says_why() -> 
 
 
 async def test_all_that_is_missing_is_told_and_what_has_come_is_not() -> None:
-    health = Health(oldest_wait=lambda: 0)
+    health = Health(stalled=lambda: 0)
     health.set_ready()
     for topic, said in (("kinds", "one"), ("rights", "two"), ("definitions", "three"), ("kinds", "")):
         health.set_missing(topic, said)
@@ -46,24 +46,24 @@ async def test_all_that_is_missing_is_told_and_what_has_come_is_not() -> None:
 
 
 async def test_a_process_that_cannot_start_says_what_it_lacks() -> None:
-    health = Health(oldest_wait=lambda: 0)
+    health = Health(stalled=lambda: 0)
     health.set_missing("rights", "the operator may not get leases")
 
     assert await answer(health, "/readyz") == (503, "the operator may not get leases")
 
 
 async def test_a_process_whose_keys_are_served_is_alive() -> None:
-    assert await answer(Health(oldest_wait=lambda: STUCK_SECONDS), "/healthz") == (200, "ok")
+    assert await answer(Health(stalled=lambda: STUCK_SECONDS), "/healthz") == (200, "ok")
 
 
 async def test_a_process_that_serves_no_key_for_minutes_is_not_alive() -> None:
-    status, text = await answer(Health(oldest_wait=lambda: STUCK_SECONDS + 1), "/healthz")
+    status, text = await answer(Health(stalled=lambda: STUCK_SECONDS + 1), "/healthz")
 
-    assert (status, text) == (503, "a key has waited 301 s for a worker")
+    assert (status, text) == (503, "keys wait, and no run has begun or ended for 301 s")
 
 
 async def test_metrics_are_the_registrys() -> None:
     registry = CollectorRegistry()
     Counter("seen", "what was seen", registry=registry).inc()
 
-    assert "seen_total 1.0" in (await answer(Health(oldest_wait=lambda: 0), "/metrics", registry))[1]
+    assert "seen_total 1.0" in (await answer(Health(stalled=lambda: 0), "/metrics", registry))[1]

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from specdec_operator.api.configuration import OperatorConfiguration
     from specdec_operator.api.v1alpha1.status import Condition
     from specdec_operator.cluster.api import JsonObject, KubernetesApi
+    from specdec_operator.reconcile.background_proofs import BackgroundProofs
     from specdec_operator.reconcile.definitions import Definitions
     from specdec_operator.reconcile.other_controller import Responsibility
     from specdec_operator.reconcile.own_writes import OwnWrites
     from specdec_operator.resources.template import Templates
     from specdec_operator.runtimes.table import CapabilityTable
-    from specdec_operator.triton.proof import Prover
 
 
 class Recorder(Protocol):
@@ -50,7 +50,7 @@ class Context:
 
     api: KubernetesApi
     events: Recorder
-    prover: Prover
+    proofs: BackgroundProofs
     gauges: Gauges
     table: CapabilityTable
     configuration: OperatorConfiguration

@@ -81,7 +81,8 @@ class ModelReconciler:
         return await _Pass(self._context, model, live=document).run()
 
     def _forget(self, key: Key) -> None:
-        """A model that is gone, or another operator's, has no figures here."""
+        """A model that is gone, or another operator's, has no proof and no figures here."""
+        self._context.proofs.forget(key)
         self._context.gauges.acceptance(namespace=key.namespace, name=key.name, ratio=None)
         self._context.gauges.conditions(namespace=key.namespace, name=key.name, conditions=())
 
@@ -122,7 +123,8 @@ class _Pass:
         """Say whether the pair's drafts are accepted, where the release reports it."""
         findings, metadata = self._findings, self._model.metadata
         serving, proof = findings.serving, findings.proof
-        fresh = proof if serving and proof and proof.revision == serving.revision else None
+        is_fresh = serving and proof and proof.revision == serving.revision and not proof.wrong_since
+        fresh = proof if is_fresh else None
         reported = bool(findings.prepared.plan.files.counted) if findings.prepared else None
         verdict = findings.verdict = judge(self._model.spec.speculation.method, fresh, is_reported=reported)
         if verdict:
@@ -224,14 +226,14 @@ class _Pass:
         findings.proof = proving.proof
         if self._denied():
             await self._return_from(serving)
-        else:
+        elif not proving.is_pending:
             findings.current_revision = serving.revision
         return proving.requeue_after
 
     async def _return_from(self, serving: Serving) -> None:
         """Return to the last good revision, if there is one, from pods that have answered wrongly for too long."""
         served = self._conditions.get("Served")
-        failure = self._rollout.misproven(serving, served) if served else None
+        failure = self._rollout.misproven(serving, served, self._findings.proof) if served else None
         good = await self._rollout.stored(self._findings.current_revision) if failure else None
         if failure is None or good is None or good.name == failure.name:
             return

@@ -92,6 +92,8 @@ def _set_unproven(conditions: Conditions, findings: Findings) -> None:
     served = conditions.get("Served")
     if served and served.status == "Unknown":
         conditions.set("Ready", "Unknown", served.reason, served.message)
+        if served.reason == "Proving":
+            _set_motion(conditions, stalled=False, reason=served.reason, message=served.message)
         return
     cause = served or conditions.get("Available")
     reason = cause.reason if cause else "Starting"

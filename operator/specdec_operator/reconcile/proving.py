@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from specdec_operator.api.v1alpha1.status import ProofStatus
 from specdec_operator.cluster.resources import ENDPOINT_SLICES
 from specdec_operator.planning.keys import content_key
+from specdec_operator.reconcile.context import timestamp
+from specdec_operator.reconcile.queue import Key
 from specdec_operator.resources.labels import REVISION, serving_name
 from specdec_operator.runtimes.serving import HTTP_PORT
 from specdec_operator.triton.proof import Endpoint, Outcome, ProofRequest
@@ -15,12 +17,14 @@ from specdec_operator.triton.tensors import Tensor
 if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel
     from specdec_operator.cluster.api import JsonObject
+    from specdec_operator.reconcile.background_proofs import Standing
     from specdec_operator.reconcile.conditions import Conditions
     from specdec_operator.reconcile.context import Context
     from specdec_operator.reconcile.observation import Serving
     from specdec_operator.runtimes.serving import RequestTensor, ServingFiles
 
-_AGAIN_SECONDS = 30.0
+_PROGRAMMING_SECONDS = 15.0
+"""How long a Service may take to answer after its pods are ready: proxies and policies are told of them one by one."""
 
 
 class Proving:
@@ -29,6 +33,7 @@ class Proving:
     Attributes:
         proof: What is proven; None if nothing is.
         requeue_after: When to try again; None if there is no need.
+        is_pending: Whether the proof is still to come.
     """
 
     def __init__(self, context: Context, model: SpeculativeModel, conditions: Conditions) -> None:
@@ -37,6 +42,7 @@ class Proving:
         self._conditions = conditions
         self.proof: ProofStatus | None = None
         self.requeue_after: float | None = None
+        self.is_pending = False
 
     async def run(self, serving: Serving, files: ServingFiles) -> None:
         """Prove that the Service answers from this revision; a proof of the same pods is kept."""
@@ -55,27 +61,43 @@ class Proving:
         await self._prove(serving, files, wanted)
 
     async def _prove(self, serving: Serving, files: ServingFiles, wanted: ProofStatus) -> None:
-        host = serving.service["spec"].get("clusterIP", "")
-        request = ProofRequest(
-            model=files.endpoint_model,
-            tensors=_tensors(files.tensors),
-            output=files.output,
-            revision=serving.revision,
-            counted=tuple(_tensors(tensors) for tensors in files.counted),
-            decoupled=files.decoupled,
+        key = Key("SpeculativeModel", self._model.metadata.namespace, self._model.metadata.name)
+        standing = await self._context.proofs.standing(
+            key,
+            about=f"{wanted.revision} {wanted.pods}",
+            endpoint=Endpoint(host=serving.service["spec"].get("clusterIP", ""), port=HTTP_PORT),
+            request=_request(serving, files),
         )
-        proof = await self._context.prover.prove(Endpoint(host=host, port=HTTP_PORT), request)
-        if proof.outcome is Outcome.SERVED:
+        self.requeue_after = standing.again_after
+        self._judge(standing, files, wanted)
+
+    def _judge(self, standing: Standing, files: ServingFiles, wanted: ProofStatus) -> None:
+        proof = standing.proof
+        if proof is None:
+            self._wait(wanted, "the Service is asked for an answer; a first one can take a minute")
+        elif proof.outcome is Outcome.SERVED:
             counts = {"drafted": proof.drafted, "accepted": proof.accepted} if files.counted else {}
             self.proof = wanted.model_copy(update=counts)
             self._conditions.set("Served", "True", "Answered", f"the Service answered: {proof.text.strip()[:200]!r}")
-            return
-        self.requeue_after = _AGAIN_SECONDS
-        if proof.outcome is Outcome.UNREACHABLE:
+        elif proof.outcome is not Outcome.UNREACHABLE:
+            self.proof = wanted.model_copy(update={"wrong_since": self._wrong_since(wanted)})
+            self._conditions.set("Served", "False", proof.outcome.value, proof.message)
+        elif standing.failing_seconds < _PROGRAMMING_SECONDS:
+            self._wait(wanted, "the Service does not answer yet: nodes are still learning of its endpoints")
+        else:
             message = f"the operator can't reach the Service from where it runs: {proof.message}"
             self._conditions.set("Served", "Unknown", "ProofUnreachable", message)
-            return
-        self._conditions.set("Served", "False", proof.outcome.value, proof.message)
+
+    def _wait(self, wanted: ProofStatus, message: str) -> None:
+        kept = self._model.status.proof
+        self.proof = kept if _same(kept, wanted) else None
+        self.is_pending = True
+        self._conditions.set("Served", "Unknown", "Proving", message)
+
+    def _wrong_since(self, wanted: ProofStatus) -> str:
+        """Since when proofs of these pods have been wrong: time in which none could be made does not count."""
+        kept = self._model.status.proof
+        return (kept.wrong_since if kept and _same(kept, wanted) else None) or timestamp(self._context.now())
 
     async def _stray(self, serving: Serving) -> str:
         """What the Service still holds beside this revision's ready pods."""
@@ -100,6 +122,17 @@ class Proving:
         if ready - mine:
             return "the Service still holds pods of another revision"
         return ""
+
+
+def _request(serving: Serving, files: ServingFiles) -> ProofRequest:
+    return ProofRequest(
+        model=files.endpoint_model,
+        tensors=_tensors(files.tensors),
+        output=files.output,
+        revision=serving.revision,
+        counted=tuple(_tensors(tensors) for tensors in files.counted),
+        decoupled=files.decoupled,
+    )
 
 
 def _same(kept: ProofStatus | None, wanted: ProofStatus) -> bool:

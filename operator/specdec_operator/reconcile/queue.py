@@ -159,6 +159,7 @@ class WorkQueue:
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
         self._closed = False
+        self._moved = clock()
 
     @property
     def depth(self) -> int:
@@ -166,9 +167,11 @@ class WorkQueue:
         return len(self._waiting)
 
     @property
-    def oldest_wait(self) -> float:
-        """For how many seconds the oldest waiting key has been due; 0 when none waits."""
-        return self.clock() - min(self._waiting.values()) if self._waiting else 0.0
+    def stalled(self) -> float:
+        """For how many seconds keys have waited while no run began or ended; 0 when none waits."""
+        if not self._waiting:
+            return 0.0
+        return self.clock() - max(self._moved, min(self._waiting.values()))
 
     def add(self, key: Key) -> None:
         """Have a key run as soon as a worker is free; once, however often it is added before it starts."""
@@ -210,6 +213,7 @@ class WorkQueue:
     def done(self, key: Key) -> None:
         """Say that a key's run has ended; a key that was added meanwhile waits again once it has rested."""
         self._active.discard(key)
+        self._moved = self.clock()
         if self._rest and not self._closed:
             self._resting[key] = asyncio.get_running_loop().call_later(self._rest, self._rested, key)
         else:
@@ -279,6 +283,7 @@ class WorkQueue:
 
     def _start(self, key: Key) -> Key:
         due = self._waiting.pop(key)
+        self._moved = self.clock()
         self._active.add(key)
         self._idle.clear()
         scheduled = self._scheduled.pop(key, None)

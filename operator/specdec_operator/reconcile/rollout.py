@@ -26,11 +26,10 @@ from specdec_operator.reconcile.observation import Observer, revision_of
 from specdec_operator.resources.labels import MODEL, serving_name
 from specdec_operator.resources.serving import Revision, controller_revision, revision_files, stored_revision
 from specdec_operator.resources.workload import deployment, service
-from specdec_operator.triton.proof import Outcome
 
 if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel
-    from specdec_operator.api.v1alpha1.status import Condition
+    from specdec_operator.api.v1alpha1.status import Condition, ProofStatus
     from specdec_operator.cluster.api import JsonObject
     from specdec_operator.cluster.resources import ResourceType
     from specdec_operator.reconcile.context import Context
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 KEPT_REVISIONS = 5
 FAILED_REVISION_LIMIT = 1024
 """Characters of a failed revision's message that the API takes."""
-_WRONG_PROOFS = frozenset({Outcome.NOT_READY, Outcome.STALE_REVISION, Outcome.WRONG_ANSWER})
 _LOOK_AGAIN_SECONDS = 60.0
 _GARBAGE_SECONDS = 2.0
 
@@ -132,15 +130,16 @@ class Rollout:
             return _failed(serving, cause)
         return None
 
-    def misproven(self, serving: Serving, served: Condition) -> FailedRevision | None:
+    def misproven(self, serving: Serving, served: Condition, proof: ProofStatus | None) -> FailedRevision | None:
         """Why a revision with ready pods counts as failed: its proof has been wrong for as long as a start may take.
 
         Args:
             served: What this reconcile's proof found.
+            proof: Since when it has been wrong; the condition's time tells only since when it has not been right.
         """
-        if served.status != "False" or served.reason not in _WRONG_PROOFS:
+        if served.status != "False" or proof is None or not proof.wrong_since:
             return None
-        since = datetime.fromisoformat(served.last_transition_time)
+        since = datetime.fromisoformat(proof.wrong_since)
         if self._context.now() - since < timedelta(minutes=self._model.spec.update.startup_minutes):
             return None
         return _failed(serving, served)

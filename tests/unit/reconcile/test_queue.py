@@ -305,12 +305,40 @@ def test_the_observer_hears_of_retries() -> None:
     play(scenario)
 
 
-def test_the_oldest_wait_grows_while_nobody_works() -> None:
+def test_a_queue_stalls_while_keys_wait_and_nobody_works() -> None:
     async def scenario() -> None:
         work = queue()
-        idle = work.oldest_wait
+        await asyncio.sleep(3)
+        idle = work.stalled
         work.add(A)
         await asyncio.sleep(7)
-        assert (idle, round(work.oldest_wait, 3)) == (0.0, 7.0)
+        assert (idle, round(work.stalled, 3)) == (0.0, 7.0)
+
+    play(scenario)
+
+
+def test_a_long_backlog_that_is_worked_off_is_no_stall() -> None:
+    async def scenario() -> None:
+        work = queue()
+        work.add(A)
+        for number in range(100):
+            work.add(Key("SpeculativeModel", "ns", f"m{number}"))
+        for _ in range(60):
+            key = await work.get()
+            await asyncio.sleep(10)
+            work.done(key)
+        assert (work.depth, work.stalled) == (41, 0.0)
+
+    play(scenario)
+
+
+def test_a_queue_whose_workers_all_hang_stalls() -> None:
+    async def scenario() -> None:
+        work = queue()
+        work.add(A)
+        work.add(B)
+        await work.get()
+        await asyncio.sleep(400)
+        assert round(work.stalled) == 400
 
     play(scenario)

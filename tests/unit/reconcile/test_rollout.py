@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import pytest
 
 from specdec_operator.api.v1alpha1.speculative_model import parse
-from specdec_operator.api.v1alpha1.status import Condition
+from specdec_operator.api.v1alpha1.status import Condition, ProofStatus
 from specdec_operator.pod.termination import Failed, encode
 from specdec_operator.reconcile.rollout import Rollout
 
@@ -127,22 +127,24 @@ async def test_a_change_that_finds_no_node_in_time_gives_way_to_the_good_revisio
 
 
 @pytest.mark.parametrize(
-    ("status", "reason", "since", "expected"),
+    ("status", "wrong_since", "expected"),
     [
-        ("False", "WrongAnswer", "2026-01-01T10:00:00Z", "WrongAnswer"),
-        ("False", "WrongAnswer", "2026-01-01T11:30:00Z", ""),
-        ("False", "EndpointsUpdating", "2026-01-01T10:00:00Z", ""),
-        ("Unknown", "ProofUnreachable", "2026-01-01T10:00:00Z", ""),
+        ("False", "2026-01-01T10:00:00Z", "WrongAnswer"),
+        ("False", "2026-01-01T11:30:00Z", ""),
+        ("False", None, ""),
+        ("Unknown", "2026-01-01T10:00:00Z", ""),
     ],
-    ids=["for too long", "not for long", "no proof yet", "not to be had from here"],
+    ids=["for too long", "not for long", "not wrong", "not known just now"],
 )
 async def test_a_proof_that_stays_wrong_condemns_a_revision(
-    status: Literal["False", "Unknown"], reason: str, since: str, expected: str
+    status: Literal["False", "Unknown"], wrong_since: str | None, expected: str
 ) -> None:
     made = rollout(Api(pod()))
     serving = await made.observed()
     assert serving
-    found = made.misproven(
-        serving, Condition(type="Served", status=status, reason=reason, message="no text", last_transition_time=since)
+    long_ago = "2026-01-01T01:00:00Z"
+    served = Condition(
+        type="Served", status=status, reason="WrongAnswer", message="no text", last_transition_time=long_ago
     )
+    found = made.misproven(serving, served, ProofStatus(revision="m-1", pods="p", wrong_since=wrong_since))
     assert (found.reason if found else "") == expected

@@ -137,6 +137,8 @@ class ProofStatus(StatusModel):
     """Drafted tokens that the answers counted; absent where the release does not report them."""
     accepted: Annotated[int, Field(ge=0)] | None = None
     """Those that the target accepted."""
+    wrong_since: Annotated[str, Field(max_length=32)] | None = None
+    """Since when proofs of these pods have been wrong; absent if they were right."""
 
 
 class SpeculativeModelStatus(StatusModel):
