@@ -23,7 +23,7 @@ that serves the method on the backend without a known blocking defect.
 
 The rows behind this page are `operator/specdec_operator/runtimes/releases.yaml` and \
 `operator/specdec_operator/runtimes/methods.yaml`. Rows of your own are told in [operations.md](operations.md). \
-None of this has been run on NVIDIA's images yet: it was read in the sources and tables that the rows name.
+What is known from where is marked by release, below.
 """
 _UNOFFERED = """## Not offered
 
@@ -100,18 +100,40 @@ def _grid(table: CapabilityTable) -> str:
         for release in shown
     ]
     text = (
-        "\nL: `LLMAPI`, E: `TensorRTEngine`, V: `VLLM`. A letter in brackets: a known defect keeps the stock image "
-        "from serving it, a mended one (`runtime.image`) can. Newest first.\n"
+        "\nL: `LLMAPI`, E: `TensorRTEngine`, V: `VLLM`. A capital letter: what the backend takes was read in "
+        "upstream's files at the tag of the image. A small letter: some of it was inferred from a neighbouring "
+        "version or a document. A star: it was run, with what is told below. A letter in brackets: a known defect "
+        "keeps the stock image from serving it, a mended one (`runtime.image`) can. Newest first.\n"
     )
-    return f"## By release\n{text}\n{_table(('Release', *(f'`{m}`' for m in METHODS)), reversed(rows))}"
+    grid = _table(("Release", *(f"`{m}`" for m in METHODS)), reversed(rows))
+    return f"## By release\n{text}\n{grid}\n{_known(table)}"
+
+
+def _known(table: CapabilityTable) -> str:
+    """How many cells are known from where, and what really ran."""
+    cells = [
+        support
+        for release in table.releases
+        for words in table.words.backends
+        if not release.simulator and (support := release.support(words.backend))
+        for _ in support.methods
+    ]
+    read = sum(support.evidence == "Read" for support in cells)
+    ran = [support for support in cells if support.run_with]
+    counted = f"Of {len(cells)} combinations {read} were read at the tag, {len(cells) - read} inferred"
+    what = "; ".join(sorted({support.run_with for support in ran}))
+    return f"{counted}, {len(ran)} run{f' ({what})' if what else ''}.\n"
 
 
 def _cell(release: Release, method: Method, backends: Sequence[Backend]) -> str:
-    served = [backend for backend in backends if method in release.methods(backend)]
-    return " ".join(
-        f"({_LETTERS[backend]})" if release.blocking_defect(backend, method) else _LETTERS[backend]
-        for backend in served
-    )
+    return " ".join(_mark(release, method, backend) for backend in backends if method in release.methods(backend))
+
+
+def _mark(release: Release, method: Method, backend: Backend) -> str:
+    support, letter = release.support(backend), _LETTERS[backend]
+    mark = letter if support and support.evidence == "Read" else letter.lower()
+    mark += "*" if support and support.run_with else ""
+    return f"({mark})" if release.blocking_defect(backend, method) else mark
 
 
 def _releases(table: CapabilityTable) -> str:

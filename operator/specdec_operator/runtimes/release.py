@@ -65,7 +65,18 @@ class Defect(ApiModel):
         return backend in self.backends and (not self.methods or method in self.methods)
 
 
-class LlmApiSupport(ApiModel):
+class Evidence(ApiModel):
+    """How it is known what a backend of a release takes and does. A row `like` another does not inherit it."""
+
+    evidence: Literal["Read", "Inferred"] | None = None
+    """Read: in upstream's files at the very tag or commit of the image. Inferred: from a neighbouring version, a pull
+    request or a document, as soon as one of the files is not to be had. It is the weakest of what `tests/upstream/`
+    holds of the backend, whose tests compare them."""
+    run_with: Annotated[str, Field(max_length=128)] = ""
+    """What really ran the image's own runtime, such as its digest and the GPU; empty if nothing did."""
+
+
+class LlmApiSupport(Evidence):
     """The LLM API path of a release."""
 
     methods: list[Method]
@@ -86,7 +97,7 @@ class LlmApiSupport(ApiModel):
     """The spelling of MTP's draft length in `speculative_config`."""
 
 
-class EngineSupport(ApiModel):
+class EngineSupport(Evidence):
     """The engine path of a release."""
 
     methods: list[Method]
@@ -105,7 +116,7 @@ class EngineSupport(ApiModel):
     another converter or the quantizer made."""
 
 
-class VllmSupport(ApiModel):
+class VllmSupport(Evidence):
     """The vLLM path of a release."""
 
     image: ImageReference

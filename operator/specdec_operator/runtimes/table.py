@@ -155,7 +155,7 @@ def _rows(
 
 
 def _inherited(document: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """A row with what it takes from the row that it is like. Its sources are its own."""
+    """A row with what it takes from the row that it is like. Its sources are its own, and so is its evidence."""
     like = document.get("like")
     if like is None:
         return document
@@ -164,8 +164,15 @@ def _inherited(document: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]
             f"release {document.get('name', '?')}: like: {like} is in no row before this one: name a shipped one, or "
             "put the row below the one that it is like"
         )
-    taken = {key: value for key, value in rows[like].items() if key not in ("name", "source")}
+    taken = {key: _unproven(value) for key, value in rows[like].items() if key not in ("name", "source")}
     return _over(taken, {key: value for key, value in document.items() if key != "like"})
+
+
+def _unproven(value: Any) -> Any:
+    """A part of a row without its evidence."""
+    if not isinstance(value, dict):
+        return value
+    return {key: part for key, part in value.items() if key not in ("evidence", "runWith")}
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

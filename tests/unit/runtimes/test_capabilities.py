@@ -44,7 +44,18 @@ def test_a_method_that_some_releases_lack_is_shown_with_since_and_until() -> Non
 def test_a_backend_with_a_blocking_defect_is_in_brackets() -> None:
     row = next(line for line in PAGE.splitlines() if line.startswith("| 26.07 |"))
 
-    assert row == "| 26.07 | E V |  | (L) V | E V | (L) E V | (L) V | E | E | (L) V | (L) E V |"
+    assert row.upper() == "| 26.07 | E V |  | (L) V | E V | (L) E V | (L) V | E | E | (L) V | (L) E V |"
+
+
+def test_a_mark_tells_what_was_read_inferred_and_run() -> None:
+    vllm = {"image": "registry.example.com/v:1", "version": "0.19.0", "methods": ["NGram"]}
+    engine = {"methods": ["Eagle"], "evidence": "Inferred"}
+    row = {"name": "27.01", "image": "registry.example.com/t:1", "tensorrtLLM": "1.2.1", "source": "a test"}
+    known = {"TensorRTEngine": engine, "VLLM": {**vllm, "evidence": "Read", "runWith": "an L40S"}}
+    shown = page(load_table([{**row, **known}]))
+
+    assert "\n| 27.01 | e |  |  |  |  | V* |  |  |  |  |\n" in shown
+    assert "1 run (an L40S).\n" in shown
 
 
 def test_the_page_is_written_and_then_current(tmp_path: Path) -> None:

@@ -55,6 +55,19 @@ def test_a_row_like_another_says_only_what_differs() -> None:
     assert (found.tensorrt_llm, found.image, found.defects) == ("1.2.1", "registry.example.com/triton:1", [])
 
 
+def test_evidence_is_of_the_row_that_states_it_alone() -> None:
+    row = {"name": "26.04-own", "like": "26.04", "source": "a test"}
+    found = load_table([row]).find("26.04-own")
+
+    assert found is not None
+    assert {part.evidence for backend in BACKENDS if (part := found.support(backend))} == {None}
+
+
+@pytest.mark.parametrize("release", load_table().releases, ids=lambda release: release.name)
+def test_a_shipped_row_states_its_evidence_for_each_backend(release: Any) -> None:
+    assert None not in [support.evidence for backend in BACKENDS if (support := release.support(backend))]
+
+
 def test_a_map_of_a_row_is_joined_with_that_of_the_row_it_is_like() -> None:
     row = {"name": "26.04-own", "like": "26.04", "LLMAPI": {"template": ["/own"]}, "source": "a test"}
     found = load_table([row]).find("26.04-own")
