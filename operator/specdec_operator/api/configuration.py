@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import yaml
 from pydantic import Field
 
-from specdec_operator.api.findings import as_stored, check_model
+from specdec_operator.api.documents import DocumentError, read_one
+from specdec_operator.api.findings import as_stored, check_model, unwritten
 from specdec_operator.api.model import ApiModel
 from specdec_operator.api.v1alpha1 import patterns
 from specdec_operator.api.v1alpha1.scalars import LabelValue
 from specdec_operator.api.v1alpha1.storage import Storage
-from specdec_operator.api.yaml_text import read_yaml
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from specdec_operator.api.documents import Document
     from specdec_operator.api.v1alpha1.runtime import Backend
 
 
@@ -82,19 +82,32 @@ def read_configuration(file: Path | None, *, instance: str | None = None) -> Ope
         instance: What stands in place of the file's `instance`: it goes with the pod, not with the file.
 
     Raises:
-        ConfigurationError: The file can't be read, is no YAML or breaks the schema.
+        ConfigurationError: The file can't be read, is not YAML, or breaks the schema.
     """
-    try:
-        read = (read_yaml(file.read_text(encoding="utf-8")) or {}) if file else {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigurationError(f"{file}: {error}") from error
-    if not isinstance(read, dict):
-        raise ConfigurationError(f"{file}: must be fields with values, as in 'workers: 8'; it is {read!r}")
+    document = _document(file) if file else None
+    read = {**document.content} if document else {}
     if instance is not None:
         read["instance"] = instance
     stored = as_stored(read)
-    if findings := check_model(OperatorConfiguration, stored):
+    if findings := check_model(OperatorConfiguration, stored, written=document.written if document else unwritten):
         said = "; ".join(f"{finding.path}: {finding.message}" for finding in findings)
         raise ConfigurationError(f"{file or 'the configuration'}: {said}")
     # In a row that is like another a null means something.
     return OperatorConfiguration.model_validate({**stored, "releases": read.get("releases") or []})
+
+
+def _document(file: Path) -> Document | None:
+    try:
+        document = read_one(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"{file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{file}: not UTF-8 text (byte {error.start})") from error
+    except DocumentError as error:
+        place = file if error.line is None else f"{file}:{error.line}"
+        raise ConfigurationError(f"{place}: {error}") from error
+    if document and not isinstance(document.content, dict):
+        raise ConfigurationError(
+            f"{file}: must be fields with values, as in 'workers: 8'; it is {document.content!r:.60}"
+        )
+    return document

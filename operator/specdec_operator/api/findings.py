@@ -8,6 +8,7 @@ read it.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from pydantic import ValidationError
 
 from specdec_operator.api.broken_rules import broken_rules
 from specdec_operator.api.sentences import place_of, sentence_of
+from specdec_operator.api.tree import Location
 from specdec_operator.api.v1alpha1 import API_VERSION
 from specdec_operator.api.v1alpha1.kinds import KINDS
 
@@ -33,28 +35,50 @@ class Finding:
     Attributes:
         path: The field, as in `spec.placement.draftDevices`; empty for the object itself.
         message: What is wrong and what to do.
+        reason: The condition's reason, where the operator refuses it rather than the API server.
     """
 
     path: str
     message: str
+    reason: str = ""
 
 
-def check_document(document: Mapping[str, Any]) -> list[Finding]:
+Written = Callable[[Location], str | None]
+"""Tells the characters of a scalar that stands in a file without quotes."""
+
+
+def unwritten(_location: Location) -> str | None:
+    """Tells nothing: of what no file holds."""
+    return None
+
+
+def check_document(document: Mapping[str, Any], *, written: Written = unwritten) -> list[Finding]:
     """Find everything that is wrong with an object of this API, in one go.
 
     Args:
         document: The object as YAML or JSON has it.
+        written: How the file has it, where there is one.
 
     Returns:
         All findings, structural ones first; empty for an object that the API server would take.
     """
-    model = {resource.kind: resource.model for resource in KINDS}.get(str(document.get("kind")))
+    model = _model_of(document)
     if model is None:
         known = ", ".join(resource.kind for resource in KINDS)
         return [Finding("kind", f"must be one of {known}; it is {document.get('kind')!r}")]
     if document.get("apiVersion") != API_VERSION:
         return [Finding("apiVersion", f"must be {API_VERSION}; it is {document.get('apiVersion')!r}")]
-    return _check(model, as_stored(document))
+    return _check(model, as_stored(document), written)
+
+
+def _model_of(document: Mapping[str, Any]) -> type[ApiModel] | None:
+    return {resource.kind: resource.model for resource in KINDS}.get(str(document.get("kind")))
+
+
+def place_in(document: Mapping[str, Any], location: Location) -> str:
+    """Write a place in an object as findings do: `spec.pod.labels[app]`."""
+    model = _model_of(document)
+    return place_of(model, location) if model else ".".join(map(str, location))
 
 
 def as_stored(value: Any) -> Any:
@@ -66,17 +90,20 @@ def as_stored(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _check(model: type[ApiModel], document: dict[str, Any]) -> list[Finding]:
+def _check(model: type[ApiModel], document: dict[str, Any], written: Written) -> list[Finding]:
     # Only an operator writes status, and what metadata may hold is Kubernetes' own business.
     document = {**document, "metadata": _named(document.get("metadata"))}
     document.pop("status", None)
-    return check_model(model, document)
+    return check_model(model, document, written=written)
 
 
-def check_model(model: type[ApiModel], document: dict[str, Any]) -> list[Finding]:
+def check_model(model: type[ApiModel], document: dict[str, Any], *, written: Written = unwritten) -> list[Finding]:
     """Find everything that is wrong with a document of a model, structural findings first; it has no nulls."""
     errors = _errors(model, document)
-    findings = [Finding(place_of(model, error["loc"]), sentence_of(model, error["loc"], error)) for error in errors]
+    findings = [
+        Finding(place_of(model, error["loc"]), sentence_of(model, error["loc"], error, written=written(error["loc"])))
+        for error in errors
+    ]
     spoilt = frozenset(error["loc"] for error in errors)
     return [*findings, *(Finding(path, rule.message) for rule, path in broken_rules(model, document, spoilt))]
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
+import json
+import re
 from typing import TYPE_CHECKING, Any, Final
 
+from specdec_operator.api.near_names import nearest, places_of, same
 from specdec_operator.api.tree import Location, fields_of, is_map, model_in
 from specdec_operator.api.v1alpha1.patterns import words_of
 
@@ -29,8 +31,16 @@ def place_of(model: type[BaseModel], location: Location) -> str:
     return place.removeprefix(".")
 
 
-def sentence_of(model: type[BaseModel], location: Location, error: Mapping[str, Any]) -> str:
-    """Say one error of pydantic in a sentence with its remedy."""
+def sentence_of(
+    model: type[BaseModel], location: Location, error: Mapping[str, Any], *, written: str | None = None
+) -> str:
+    """Say one error of pydantic in a sentence with its remedy.
+
+    Args:
+        written: The characters of a scalar that stands in a file without quotes.
+    """
+    if error["type"] == "string_type":
+        return _text(error["input"], written)
     if location[-1] == _KEY:
         return f"each {_SENTENCES[error['type']](error.get('ctx', {}), error['input']).replace('must', 'key must', 1)}"
     if error["type"] == "missing":
@@ -71,11 +81,13 @@ def _missing(model: type[BaseModel], location: Location) -> str:
 
 
 def _unknown(model: type[BaseModel], location: Location) -> str:
-    around = _model_around(model, location)
-    known = [name for name in fields_of(around) if name not in ("apiVersion", "kind")] if around else []
-    close = difflib.get_close_matches(str(location[-1]), known, n=1)
-    if close:
-        return f"unknown field; did you mean {close[0]}?"
+    around, name = _model_around(model, location), str(location[-1])
+    known = [known for known in fields_of(around) if known not in ("apiVersion", "kind")] if around else []
+    places = places_of(model, location)
+    if not same(name, known) and places:
+        return f"unknown field here; it belongs at {' or '.join(places)}"
+    if near := nearest(name, known):
+        return f"unknown field; did you mean {near}?"
     return f"unknown field; remove it. Known here: {', '.join(known)}"
 
 
@@ -93,13 +105,23 @@ def _wanted(what: str) -> Callable[[Mapping[str, Any], Any], str]:
     return lambda _context, value: f"must be {what}; it is {_kind_of(value)} ({_quoted(value)})"
 
 
-def _text(_context: Mapping[str, Any], value: Any) -> str:
-    remedy = f'; write it in quotes: "{value}"' if isinstance(value, (int, float)) else ""
-    return f"must be text; it is {_kind_of(value)}{remedy}"
+def _text(value: Any, written: str | None) -> str:
+    if not isinstance(value, int | float):
+        return f"must be text; it is {_kind_of(value)}"
+    read = json.dumps(value)
+    shown = read if written is None else written
+    what = read if isinstance(value, bool) else f"the number {read}"
+    return f'must be text, and YAML reads {shown} as {what}; quote it: "{shown}"'
+
+
+def _one_of(context: Mapping[str, Any], value: Any) -> str:
+    options = re.findall(r"'([^']*)'", context["expected"])
+    near = nearest(value, options) if isinstance(value, str) else None
+    remedy = f"; did you mean {near}?" if near else ""
+    return f"must be one of {context['expected'].replace(' or ', ', ')}; it is {_quoted(value)}{remedy}"
 
 
 _SENTENCES: Final[Mapping[str, Callable[[Mapping[str, Any], Any], str]]] = {
-    "string_type": _text,
     "int_type": _wanted("a whole number"),
     "int_from_float": _wanted("a whole number"),
     "bool_type": _wanted("true or false"),
@@ -115,9 +137,7 @@ _SENTENCES: Final[Mapping[str, Callable[[Mapping[str, Any], Any], str]]] = {
     "too_long": lambda context, value: f"must have at most {context['max_length']} entries; it has {len(value)}",
     "greater_than_equal": lambda context, value: f"must be at least {context['ge']}; it is {value}",
     "less_than_equal": lambda context, value: f"must be at most {context['le']}; it is {value}",
-    "literal_error": lambda context, value: (
-        f"must be one of {context['expected'].replace(' or ', ', ')}; it is {_quoted(value)}"
-    ),
+    "literal_error": _one_of,
     "string_pattern_mismatch": lambda context, value: f"must be {words_of(context['pattern'])}; it is {_quoted(value)}",
     "duplicate": lambda context, _: f"duplicate value {context['value']}: each may occur once",
 }

@@ -1,110 +1,119 @@
-"""Reading Kubernetes objects from YAML files, as strictly as kubectl does."""
+"""Reading Kubernetes objects from files, as strictly as kubectl does."""
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-import yaml
-
+from specdec_operator.api.documents import Document, DocumentError, read_text
 from specdec_operator.cli.errors import UnreadableFileError
+from specdec_operator.cli.files import manifest_files, read_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-STDIN = "-"
+
+_LIST: Final = "List"
 
 
 @dataclass(frozen=True)
-class Document:
+class Manifest:
     """One object of a file.
 
     Attributes:
         file: As the user named it.
-        name: `metadata.name`, or `line N` where it has none.
         content: The object.
+        document: The same with its place in the file.
     """
 
     file: str
-    name: str
     content: dict[str, Any]
+    document: Document
+
+    @property
+    def name(self) -> str:
+        """`metadata.name`, or `line N` where it has none."""
+        metadata = self.content.get("metadata")
+        named = metadata if isinstance(metadata, dict) else {}
+        return str(named.get("name") or named.get("generateName") or f"line {self.document.line}")
+
+    @property
+    def kind(self) -> str:
+        """The object's kind; empty where it has none."""
+        return str(self.content.get("kind", ""))
+
+    @property
+    def place(self) -> str:
+        """How messages name it."""
+        return f"{self.file}:{self.name}"
 
 
-def read_documents(file: str) -> list[Document]:
-    """Read every object of a YAML file.
+@dataclass(frozen=True)
+class EmptyFile:
+    """A file without an object."""
+
+    file: str
+
+
+def read_objects(
+    given: Iterable[str], *, recursive: bool = False
+) -> Iterator[Manifest | UnreadableFileError | EmptyFile]:
+    """Read every object of files and directories.
 
     Args:
-        file: The file's path, or `-` for standard input.
+        recursive: Look into the directories of a directory, too.
+
+    Yields:
+        Objects, and what can't be read: it does not keep the rest from being read.
+    """
+    for file in manifest_files(given, recursive=recursive):
+        found = [file] if isinstance(file, UnreadableFileError) else list(_read(file))
+        yield from found or [EmptyFile(str(file))]
+
+
+def read_documents(file: str) -> list[Manifest]:
+    """Read every object of one file.
 
     Raises:
-        UnreadableFileError: There is no such file, it is no YAML, a key occurs twice, or a document is no object or is
-            nested too deeply.
+        UnreadableFileError: Something of it can't be read.
     """
+    found = list(_read(file))
+    for read in found:
+        if isinstance(read, UnreadableFileError):
+            raise read
+    return [read for read in found if isinstance(read, Manifest)]
+
+
+def _read(file: str) -> Iterator[Manifest | UnreadableFileError]:
     try:
-        text = sys.stdin.read() if file == STDIN else Path(file).read_text(encoding="utf-8")
-        return list(_documents(file, text))
-    except UnicodeDecodeError as error:
-        raise UnreadableFileError(f"{file}: not UTF-8 text (byte {error.start})") from error
-    except OSError as error:
-        raise UnreadableFileError(f"{file}: {error.strerror}") from error
-    except yaml.YAMLError as error:
-        raise UnreadableFileError(_located(file, error)) from error
-    except RecursionError as error:
-        raise UnreadableFileError(f"{file}: nested too deeply to be a Kubernetes object") from error
+        text = read_file(file)
+    except UnreadableFileError as error:
+        yield error
+        return
+    for document in read_text(text):
+        if isinstance(document, DocumentError):
+            yield UnreadableFileError(file, str(document), document.line)
+        else:
+            yield from _objects(file, document)
 
 
-def _documents(file: str, text: str) -> Iterator[Document]:
-    loader = _StrictLoader(text)
-    try:
-        while loader.check_node() and (node := loader.get_node()) is not None:
-            line = node.start_mark.line + 1
-            # Deep, so that an object that holds itself is an error instead of an endless one.
-            content = loader.construct_object(node, deep=True)
-            if content is None:
-                continue
-            if not isinstance(content, dict):
-                raise UnreadableFileError(
-                    f"{file}:{line}: not a Kubernetes object: give a map with apiVersion and kind"
-                )
-            yield Document(file, _name(content) or f"line {line}", content)
-    finally:
-        loader.dispose()
+def _objects(file: str, document: Document) -> Iterator[Manifest | UnreadableFileError]:
+    """An object, or those of a list."""
+    content = document.content
+    if not isinstance(content, dict):
+        yield UnreadableFileError(file, "not a Kubernetes object: give a map with apiVersion and kind", document.line)
+        return
+    kind = str(content.get("kind", ""))
+    if not kind.endswith(_LIST) or not isinstance(content.get("items", kind), list | None):
+        yield Manifest(file, content, document)
+        return
+    for index in range(len(content["items"] or ())):
+        yield from _objects(file, _typed(document.part(("items", index)), kind.removesuffix(_LIST), content))
 
 
-def _name(content: dict[str, Any]) -> str:
-    metadata = content.get("metadata")
-    if not isinstance(metadata, dict):
-        return ""
-    return str(metadata.get("name") or metadata.get("generateName") or "")
-
-
-def _located(file: str, error: yaml.YAMLError) -> str:
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        return f"{file}:{error.problem_mark.line + 1}: {error.problem or error.context}"
-    return f"{file}: {' '.join(str(error).split())}"
-
-
-class _StrictLoader(yaml.SafeLoader):
-    """Refuses a key that occurs twice, and takes dates as text, as kubectl does.
-
-    It is not libyaml's, which ends the process where a text is nested too deeply.
-    """
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002  PyYAML's signature
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.value in seen and key.value != "<<":
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key.value!r} occurs twice in one map; remove one", key.start_mark
-                )
-            seen.add(str(key.value))
-        return super().construct_mapping(node, deep)
-
-
-def _as_text(loader: _StrictLoader, node: yaml.ScalarNode) -> str:
-    return str(loader.construct_scalar(node))
-
-
-_StrictLoader.add_constructor("tag:yaml.org,2002:timestamp", _as_text)
+def _typed(item: Document, kind: str, listed: dict[str, Any]) -> Document:
+    """An item with what the list says of all of them, as in the API server's own lists."""
+    if not kind or not isinstance(item.content, dict):
+        return item
+    types = {key: value for key, value in (("apiVersion", listed.get("apiVersion")), ("kind", kind)) if value}
+    return Document({**types, **item.content}, item.node, item.above)

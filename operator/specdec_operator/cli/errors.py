@@ -4,11 +4,21 @@ from __future__ import annotations
 
 
 class CommandLineError(Exception):
-    """The command cannot be carried out; the message names the file and the remedy."""
+    """The command can't be carried out; the message names the file and the remedy."""
 
 
 class UnreadableFileError(CommandLineError):
-    """A file cannot be read, or is no YAML."""
+    """A file can't be read, or something in it is not YAML.
+
+    Attributes:
+        file: As the user named it.
+        problem: What is wrong.
+        line: Where, counted from 1, if that is known.
+    """
+
+    def __init__(self, file: str, problem: str, line: int | None = None) -> None:
+        super().__init__(f"{file}: {problem}" if line is None else f"{file}:{line}: {problem}")
+        self.file, self.problem, self.line = file, problem, line
 
 
 class FactsError(CommandLineError):

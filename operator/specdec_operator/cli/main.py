@@ -1,28 +1,66 @@
-"""Entry of the command line: one module per subcommand.
+"""Entry of the command line: one module for each subcommand, imported when it is run.
 
-A subcommand's module has `add_to(commands)`, which adds its parser and sets `run`, the function that takes the parsed
-arguments and returns the exit code.
+A subcommand's module has `command`, a click command that returns the exit code.
 """
 
 from __future__ import annotations
 
-import argparse
-from typing import TYPE_CHECKING, Final, Protocol
+import importlib
+import sys
+from importlib import metadata
+from typing import TYPE_CHECKING, Final
 
-from specdec_operator.cli import render, validate
+import click
+
+from specdec_operator.cli.errors import CommandLineError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+UNUSABLE: Final = 2
+INTERRUPTED: Final = 130
+_SUBCOMMANDS: Final[Mapping[str, str]] = {
+    "render": "Print everything that the operator would apply.",
+    "validate": "Find everything that is wrong with manifests.",
+}
 
 
-class Subcommand(Protocol):
-    """A module of this package that is a subcommand."""
+class _Subcommands(click.Group):
+    """Subcommands whose modules are imported when they are run."""
 
-    def add_to(self, commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-        """Add the subcommand's parser, with `run` as a default."""
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return sorted(_SUBCOMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in _SUBCOMMANDS:
+            return None
+        module = importlib.import_module(f"specdec_operator.cli.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _SUBCOMMANDS[name]) for name in self.list_commands(ctx)])
 
 
-SUBCOMMANDS: Final[tuple[Subcommand, ...]] = (render, validate)
+def _version(context: click.Context, _option: click.Parameter, asked: bool) -> None:  # noqa: FBT001  click's signature
+    if asked:
+        click.echo(f"specdec {metadata.version('specdec-operator')}")
+        context.exit()
+
+
+@click.group(
+    cls=_Subcommands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="specdec COMMAND --help tells more of a command, and what its exit codes mean.",
+)
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
+)
+def specdec() -> None:
+    """Speculative decoding on Kubernetes, without a cluster: what the operator would say and do."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -32,12 +70,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: The arguments after the program's name; the process's own if left out.
 
     Returns:
-        The exit code, as the subcommand documents it.
+        The exit code, as the subcommand documents it; 2 where the command can't be carried out.
     """
-    parser = argparse.ArgumentParser(prog="specdec", description="Speculative decoding on Kubernetes.")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for subcommand in SUBCOMMANDS:
-        subcommand.add_to(commands)
-    arguments = parser.parse_args(argv)
-    code: int = arguments.run(arguments)
-    return code
+    try:
+        code = specdec.main(argv, prog_name="specdec", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except CommandLineError as error:
+        click.echo(str(error), err=True)
+        return UNUSABLE
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        click.echo(f"the output can't be written: {error.strerror}", err=True)
+        return UNUSABLE
+    return int(code or 0)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from specdec_operator.api.scalar_text import meaning
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -37,7 +39,8 @@ def _fits_a_line(nodes: list[Any]) -> bool:
 
 
 def _text(dumper: Any, text: str) -> Any:
-    style = "|" if "\n" in text else None
+    # kubectl reads some words and numbers as such that PyYAML takes for text.
+    style = "|" if "\n" in text else None if isinstance(meaning(text), str) else "'"
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

@@ -1,40 +1,40 @@
-"""`specdec validate FILE…`: everything that is wrong with the models of some files, without a cluster.
-
-An operator may have a default store and a default GPU product; only with --configuration is it an error to leave out
-what it has no default for.
-
-Exit code 0: all are valid. 1: there are findings. 2: a file cannot be read.
-"""
+"""`specdec validate`: everything that is wrong with manifests, without a cluster."""
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import click
 from pydantic import ValidationError
 
-from specdec_operator.api.configuration import (
-    ConfigurationError,
-    OperatorConfiguration,
-    read_configuration,
-)
-from specdec_operator.api.findings import Finding, as_stored, check_document
+from specdec_operator.api.configuration import ConfigurationError, OperatorConfiguration, read_configuration
+from specdec_operator.api.findings import Finding, as_stored, check_document, place_in
 from specdec_operator.api.v1alpha1 import GROUP
 from specdec_operator.api.v1alpha1.kinds import KINDS
 from specdec_operator.api.v1alpha1.speculative_model import parse
-from specdec_operator.cli.documents import STDIN, Document, read_documents
-from specdec_operator.cli.errors import UnreadableFileError
+from specdec_operator.cli import options
+from specdec_operator.cli.documents import EmptyFile, Manifest, read_objects
+from specdec_operator.cli.errors import CommandLineError, UnreadableFileError
+from specdec_operator.cli.report import ObjectReport, TextReport, Verdict
 from specdec_operator.planning.admission import refusals
 from specdec_operator.runtimes.configured import configured_table
 from specdec_operator.runtimes.table import CapabilityTable, TableError
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
+    from pathlib import Path
 
-_SETTLED_BY_DEFAULTS: Final = frozenset({"StorageRequired", "GpuProductRequired"})
+    from specdec_operator.cli.report import Report
+    from specdec_operator.planning.refusal import Refusal
+
+INVALID, UNREADABLE = 1, 2
+_DEFAULTS: Final = {
+    "StorageRequired": "valid only where the operator has a default store (storage in its configuration); or name one",
+    "GpuProductRequired": "valid only where the operator has a default GPU product (gpuProduct in its configuration); "
+    "or name one",
+}
+"""What an operator may have a default for, by the reason of what is refused without."""
 _FOLLOWS_FROM_RULES: Final = frozenset({"MethodNotInRelease"})
 """What an object that puts a method on the wrong backend is refused for, too."""
 
@@ -51,77 +51,99 @@ class Admission:
     configuration: OperatorConfiguration
     strict: bool
 
-    def check(self, document: dict[str, Any], *, said: Collection[Finding]) -> list[Finding]:
-        """Find what the spec alone shows to be wrong, beside what was already said of the object.
+    def check(
+        self, document: dict[str, Any], *, said: Collection[Finding]
+    ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+        """Find what the spec alone shows to be wrong beside what was already said of the object, and what to note.
 
         An object whose fields can't be read is not looked at; of one that breaks rules, what follows from them is
         left out.
         """
         if document.get("kind") != "SpeculativeModel":
-            return []
+            return (), ()
         try:
             model = parse({**as_stored(document), "metadata": {"name": "model"}, "status": {}})
         except ValidationError:
-            return []
-        silent = frozenset() if self.strict else _SETTLED_BY_DEFAULTS
-        silent |= _FOLLOWS_FROM_RULES if said else frozenset()
-        paths = {finding.path for finding in said}
+            return (), ()
         found = refusals(model, table=self.table, configuration=self.configuration)
-        return [Finding(r.path, r.message) for r in found if r.reason not in silent and r.path not in paths]
+        settled = () if self.strict else tuple(r for r in found if r.reason in _DEFAULTS)
+        notes = tuple(Finding(r.path, _DEFAULTS[r.reason], r.reason) for r in settled)
+        return tuple(_beside(said, (r for r in found if r not in settled))), notes
 
 
-def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the subcommand `validate`."""
-    parser = commands.add_parser(
-        "validate", help="find everything that is wrong with models, without a cluster", description=__doc__
-    )
-    parser.add_argument("files", nargs="+", metavar="FILE", help=f"YAML file; {STDIN} for standard input")
-    parser.add_argument("--configuration", metavar="FILE", type=Path, help="the operator's configuration")
-    parser.set_defaults(run=run)
+def _beside(said: Collection[Finding], found: Iterable[Refusal]) -> Iterable[Finding]:
+    silent = _FOLLOWS_FROM_RULES if said else frozenset()
+    paths = {finding.path for finding in said}
+    return (Finding(r.path, r.message, r.reason) for r in found if r.reason not in silent and r.path not in paths)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Validate the files and print one line per finding, valid object or object of another API."""
-    try:
-        admission = _admission(arguments.configuration)
-    except (ConfigurationError, TableError) as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
-    return max(_validate_file(file, admission) for file in arguments.files)
+@click.command(
+    name="validate",
+    short_help="Find everything that is wrong with manifests.",
+    epilog="Exit codes: 0 all are valid; 1 something is wrong; 2 something can't be read.",
+)
+@options.manifests
+@options.configuration
+@options.output("text", "json", "yaml")
+def command(files: tuple[str, ...], *, recursive: bool, configuration: Path | None, output: str) -> int:
+    """Find everything that is wrong with manifests, without a cluster.
+
+    The API server or the operator would refuse the same objects. Objects of other APIs are skipped.
+
+    An operator may have a default store and a default GPU product. What needs one is noted; with --configuration it is
+    an error where that file has none.
+
+    \b
+      specdec validate examples/eagle3-llama-3.1-8b.yaml
+      specdec validate -R -f manifests/ -o json
+      kubectl get specmodel -o yaml | specdec validate -f -
+    """  # noqa: D301  click wants the character
+    admission = _admission(configuration)
+    report = TextReport() if output == "text" else ObjectReport(output)
+    code = max([_judge(found, admission, report) for found in read_objects(files, recursive=recursive)], default=0)
+    report.end()
+    return code
 
 
 def _admission(file: Path | None) -> Admission:
-    configuration = read_configuration(file)
-    return Admission(table=configured_table(configuration), configuration=configuration, strict=file is not None)
-
-
-def _validate_file(file: str, admission: Admission) -> int:
     try:
-        documents = read_documents(file)
-    except UnreadableFileError as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
-    if not documents:
-        print(f"{file}: nothing to validate: the file holds no object")
-    return max((_validate(document, admission) for document in documents), default=0)
+        configuration = read_configuration(file)
+        table = configured_table(configuration)
+    except (ConfigurationError, TableError) as error:
+        raise CommandLineError(str(error)) from error
+    return Admission(table=table, configuration=configuration, strict=file is not None)
 
 
-def _validate(document: Document, admission: Admission) -> int:
-    place = f"{document.file}:{document.name}"
-    if not _is_ours(document.content):
-        print(f"{place}: skipped: {document.content['kind']} is not of {GROUP}")
+def _judge(found: Manifest | UnreadableFileError | EmptyFile, admission: Admission, report: Report) -> int:
+    if isinstance(found, UnreadableFileError):
+        report.unreadable(found)
+        return UNREADABLE
+    if isinstance(found, EmptyFile):
+        report.empty(found)
         return 0
-    findings = check_document(document.content)
-    findings += admission.check(document.content, said=findings)
-    for found in findings:
-        print(": ".join(part for part in (place, found.path, found.message) if part))
-    if not findings:
-        print(f"{place}: valid")
-    return 1 if findings else 0
+    verdict = _verdict(found, admission)
+    report.verdict(verdict)
+    return INVALID if verdict.findings else 0
+
+
+def _verdict(manifest: Manifest, admission: Admission) -> Verdict:
+    if not _is_ours(manifest.content):
+        return Verdict(manifest=manifest, result="skipped")
+    findings = tuple(check_document(manifest.content, written=manifest.document.written))
+    refused, notes = admission.check(manifest.content, said=findings)
+    found = (*findings, *refused)
+    surprises = (Finding(place_in(manifest.content, place), said) for place, said in manifest.document.surprises())
+    wrong = {finding.path for finding in found}
+    return Verdict(
+        manifest=manifest,
+        result="invalid" if found else "valid",
+        findings=found,
+        notes=(*(() if found else notes), *(note for note in surprises if note.path not in wrong)),
+    )
 
 
 def _is_ours(content: dict[str, Any]) -> bool:
-    if "kind" not in content or "apiVersion" not in content:
+    kind, version = content.get("kind"), content.get("apiVersion")
+    if not isinstance(kind, str) or not isinstance(version, str):
         return True
-    ours = {resource.kind for resource in KINDS}
-    return content["kind"] in ours or str(content["apiVersion"]).startswith(f"{GROUP}/")
+    return kind in {resource.kind for resource in KINDS} or version.startswith(f"{GROUP}/")

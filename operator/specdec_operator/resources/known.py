@@ -1,16 +1,21 @@
-"""What only models and Jobs tell, given to a rendering without a cluster, and what of it is missing."""
+"""What only models and Jobs tell, given to a rendering without a cluster; what stands for it where it is missing."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from specdec_operator.api.v1alpha1.model_facts import DataSetFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from specdec_operator.api.v1alpha1.model_facts import DataSetFacts, ModelFacts
+    from specdec_operator.api.v1alpha1.model_facts import ModelFacts
     from specdec_operator.planning.artifact_request import ArtifactRequest
     from specdec_operator.planning.steps import ContentStep
+
+UNKNOWN_COMMIT: Final = "0" * 40
+UNKNOWN_DIGEST: Final = "0" * 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,42 +38,74 @@ class Known:
     shared_claims: frozenset[str] = frozenset()
 
 
-def missing_facts(content: ContentStep, known: Known) -> tuple[str, ...]:
-    """What of the content's facts is not known, each with what would tell it."""
-    models = (
-        f"the {model.role}'s facts: status.facts of the ModelArtifact {model.name}, or the files of the model"
+@dataclass(frozen=True)
+class Missing:
+    """One thing that is not known.
+
+    Attributes:
+        what: As in "the target's facts".
+        told_by: What tells it.
+    """
+
+    what: str
+    told_by: str
+
+    def __str__(self) -> str:
+        """Both in one line."""
+        return f"{self.what}: {self.told_by}"
+
+
+def missing_facts(content: ContentStep, known: Known) -> tuple[Missing, ...]:
+    """Which models' facts are not known; nothing can be planned without."""
+    return tuple(
+        Missing(
+            f"the {model.role}'s facts", f"status.facts of the ModelArtifact {model.name}, or the files of the model"
+        )
         for model in content.models
         if model.role not in known.models
     )
-    texts = (
-        f"the {request.role}'s {'commit' if request.spec.fetch else 'contentDigest'}, which its engine is named after: "
-        f"status.dataSet of the ModelArtifact {request.name}"
-        for request in content.texts
-        if not _tells(request, known.data_sets.get(request.role))
+
+
+def with_content(content: ContentStep, known: Known) -> tuple[Known, tuple[Missing, ...]]:
+    """What engines are named after, with placeholders for what of it is not known, and what that is."""
+    commits = [m for m in content.models if m.spec.fetch and not known.models[m.role].commit]
+    texts = [request for request in content.texts if not _tells(request, known.data_sets.get(request.role))]
+    models = {m.role: known.models[m.role].model_copy(update={"commit": UNKNOWN_COMMIT}) for m in commits}
+    data_sets = {request.role: DataSetFacts(commit=UNKNOWN_COMMIT) for request in texts}
+    filled = replace(known, models={**known.models, **models}, data_sets={**known.data_sets, **data_sets})
+    missing = (
+        *(
+            Missing(
+                f"the {m.role}'s commit, which its engine is named after",
+                "give it in the facts, or inspect a directory named by it",
+            )
+            for m in commits
+        ),
+        *(Missing(_text_words(request), f"status.dataSet of the ModelArtifact {request.name}") for request in texts),
     )
-    return (*models, *texts)
+    return filled, missing
 
 
-def missing_commits(models: Sequence[ArtifactRequest], known: Known) -> tuple[str, ...]:
-    """Which downloaded models' commits are not known, where engines are named after them."""
-    return tuple(
-        f"the {model.role}'s commit, which its engine is named after: give it in the facts, or inspect a directory "
-        "named by it"
-        for model in models
-        if model.spec.fetch and not known.models[model.role].commit
-    )
-
-
-def missing_digests(engines: Sequence[ArtifactRequest], known: Known) -> tuple[str, ...]:
-    """What of the Jobs' digests is not known, each with what would tell it."""
+def with_digests(engines: Sequence[ArtifactRequest], known: Known) -> tuple[Known, tuple[Missing, ...]]:
+    """What Jobs said, with placeholders for what of it is not known, and what that is."""
+    unknown = [engine for engine in engines if not known.engines.get(engine.role)]
     missing = [
-        f"the digest of the {engine.role}: status.digest of the ModelArtifact {engine.name}"
-        for engine in engines
-        if not known.engines.get(engine.role)
+        Missing(f"the digest of the {engine.role}", f"status.digest of the ModelArtifact {engine.name}")
+        for engine in unknown
     ]
     if not known.assembly:
-        missing.append("the digest of the assembled model repository: status.digest of the assembly's ModelArtifact")
-    return tuple(missing)
+        missing.append(
+            Missing("the digest of the assembled model repository", "status.digest of the assembly's ModelArtifact")
+        )
+    digests = {engine.role: UNKNOWN_DIGEST for engine in unknown}
+    filled = replace(known, engines={**known.engines, **digests}, assembly=known.assembly or UNKNOWN_DIGEST)
+    return filled, tuple(missing)
+
+
+def _text_words(request: ArtifactRequest) -> str:
+    return (
+        f"the {request.role}'s {'commit' if request.spec.fetch else 'contentDigest'}, which its engine is named after"
+    )
 
 
 def _tells(request: ArtifactRequest, data_set: DataSetFacts | None) -> bool:

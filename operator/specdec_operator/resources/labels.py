@@ -22,6 +22,8 @@ REVISION = "specdec.dev/revision"
 RETRY = "specdec.dev/retry"
 REFRESH = "specdec.dev/refresh"
 RESTART = "specdec.dev/restart"
+PLACEHOLDER = "specdec.dev/placeholder"
+"""Says of a rendered object what was not known and stands in it as zeros; the operator's own objects have none."""
 RETRY_BY = "retry.specdec.dev/"
 """On a ModelArtifact: the prefix under which each model that uses it leaves its own `specdec.dev/retry`."""
 

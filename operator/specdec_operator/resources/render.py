@@ -1,13 +1,14 @@
 """Everything that the operator applies for a model, in the order in which it does, without a cluster.
 
-What only a cluster knows has a placeholder: owners' UIDs are NIL_UID. What only models and Jobs know has to be given;
-rendering stops where something is missing, since all that follows is named after it. An artifact that another model
-made before keeps what that one asked of its Job.
+What only a cluster knows has a placeholder: owners' UIDs are NIL_UID. What models say of themselves has to be given,
+since nothing can be planned without. Commits and digests that are not given are zeros, and every object that holds one
+or is named after one says so in the annotation `specdec.dev/placeholder`. An artifact that another model made before
+keeps what that one asked of its Job.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from specdec_operator.api.v1alpha1.model_artifact import ModelArtifact
@@ -15,22 +16,23 @@ from specdec_operator.planning.admission import admit
 from specdec_operator.planning.steps import ContentFacts, acquire_content
 from specdec_operator.resources.artifacts import model_artifact
 from specdec_operator.resources.jobs import job_name, render_job
-from specdec_operator.resources.known import missing_commits, missing_digests, missing_facts
-from specdec_operator.resources.labels import REFRESH, RESTART
+from specdec_operator.resources.known import missing_facts, with_content, with_digests
+from specdec_operator.resources.labels import PLACEHOLDER, REFRESH, RESTART
 from specdec_operator.resources.serving import controller_revision, render_revision, revision_files
 from specdec_operator.resources.workload import deployment, service, store_claim
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from specdec_operator.api.configuration import OperatorConfiguration
     from specdec_operator.api.v1alpha1.metadata import ObjectMeta
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel
     from specdec_operator.planning.artifact_request import ArtifactRequest
+    from specdec_operator.planning.pair import Verdict
     from specdec_operator.planning.plan import ServingPlan
     from specdec_operator.planning.resolution import Resolution
     from specdec_operator.planning.steps import EngineStep
-    from specdec_operator.resources.known import Known
+    from specdec_operator.resources.known import Known, Missing
     from specdec_operator.resources.template import JsonObject, Templates
     from specdec_operator.runtimes.table import CapabilityTable
 
@@ -43,11 +45,13 @@ class Rendering:
 
     Attributes:
         objects: In the order in which they are applied.
-        missing: What was not given and kept the rest from being rendered, each with what would tell it.
+        missing: What was not given, each with what would tell it.
+        verdict: What was compared of the pair; None where the models' facts are missing.
     """
 
     objects: tuple[JsonObject, ...]
     missing: tuple[str, ...]
+    verdict: Verdict | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,24 +75,27 @@ class Renderer:
         objects = [*_store(model, resolution), *self._artifacts(model, content.requests)]
         missing = missing_facts(content, known)
         if missing:
-            return Rendering(objects=tuple(objects), missing=missing)
+            return Rendering(objects=tuple(objects), missing=tuple(map(str, missing)))
+        known, missing = with_content(content, known)
         facts = {request.role: known.models[request.role] for request in content.models}
         engines = content.pair(ContentFacts(models=facts, data_sets=known.data_sets))
-        missing = missing_commits(content.models, known) if engines.requests else ()
-        if missing:
-            return Rendering(objects=tuple(objects), missing=missing)
-        following = self._following(model, engines, known)
-        return Rendering(objects=(*objects, *following.objects), missing=following.missing)
+        following = self._following(model, engines, known, missing=missing if engines.requests else ())
+        return replace(following, objects=(*objects, *following.objects), verdict=engines.verdict)
 
-    def _following(self, model: SpeculativeModel, engines: EngineStep, known: Known) -> Rendering:
+    def _following(
+        self, model: SpeculativeModel, engines: EngineStep, known: Known, *, missing: tuple[Missing, ...]
+    ) -> Rendering:
         """What follows a pair that fits."""
         single_node = engines.claims - known.shared_claims - _shared_store(engines.content.resolution)
+        known, digests = with_digests(engines.requests, known)
         plan = engines.serving(digests=known.engines, single_node=single_node)
-        objects = self._artifacts(model, (*engines.requests, plan.assembly))
-        missing = missing_digests(engines.requests, known)
-        if not missing:
-            objects += self._serving(model, plan, known)
-        return Rendering(objects=tuple(objects), missing=missing)
+        everything = (*missing, *digests)
+        objects = [
+            *_marked(self._artifacts(model, engines.requests), missing),
+            *self._artifacts(model, (plan.assembly,)),
+            *self._serving(model, plan, known, missing=everything),
+        ]
+        return Rendering(objects=tuple(objects), missing=tuple(map(str, everything)))
 
     def _artifacts(self, model: SpeculativeModel, requests: Sequence[ArtifactRequest]) -> list[JsonObject]:
         return [document for request in requests for document in self._artifact(model, request)]
@@ -100,17 +107,28 @@ class Renderer:
         first = render_job(artifact, name=job_name(request.name, attempt=1), templates=self.templates)
         return [document, first.config_map, first.job]
 
-    def _serving(self, model: SpeculativeModel, plan: ServingPlan, known: Known) -> list[JsonObject]:
+    def _serving(
+        self, model: SpeculativeModel, plan: ServingPlan, known: Known, *, missing: tuple[Missing, ...]
+    ) -> list[JsonObject]:
         restart = model.metadata.annotations.get(RESTART, "")
         revision = render_revision(
             model, plan, assembly_digest=known.assembly, templates=self.templates, restart=restart
         )
-        return [
-            controller_revision(model, revision, number=1),
-            revision_files(model, revision, uid=NIL_UID),
-            service(model, templates=self.templates),
-            deployment(model, revision, templates=self.templates),
-        ]
+        stored = [controller_revision(model, revision, number=1), revision_files(model, revision, uid=NIL_UID)]
+        running = deployment(model, revision, templates=self.templates)
+        return [*_marked(stored, missing), service(model, templates=self.templates), *_marked([running], missing)]
+
+
+def _marked(objects: Iterable[JsonObject], missing: Sequence[Missing]) -> list[JsonObject]:
+    """Objects that say which parts of them are placeholders."""
+    if not missing:
+        return list(objects)
+    mark = {PLACEHOLDER: "; ".join(each.what for each in missing)}
+    return [{**document, "metadata": _annotated(document["metadata"], mark)} for document in objects]
+
+
+def _annotated(metadata: JsonObject, mark: dict[str, str]) -> JsonObject:
+    return {**metadata, "annotations": {**metadata.get("annotations", {}), **mark}}
 
 
 def _identified(metadata: ObjectMeta) -> ObjectMeta:

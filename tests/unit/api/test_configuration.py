@@ -29,13 +29,20 @@ def file(tmp_path: Path) -> Path:
         ("releases: [mine]", "releases[0]: must be a map"),
         ("- workers", "must be fields with values, as in 'workers: 8'"),
         ("workers: [", "did not find expected node content"),
+        ("workers: 4\nworkers: 8\n", ":2: the key 'workers' occurs twice in one map"),
+        ("workers: 4\n---\nworkers: 8\n", ":3: holds several documents"),
+        ("gpuProduct: yes", 'gpuProduct: must be text, and YAML reads yes as true; quote it: "yes"'),
+        ("max_jobs: 1\njob_attempts: 3", "job_attempts: unknown field; did you mean jobAttempts?"),
+        ("claimName: a", "claimName: unknown field here; it belongs at storage.claimName"),
+        (f"workers: {'[' * 100_000}", ":1: nested too deeply"),
+        ("workers: &a [*a]", ":1: found unconstructable recursive node"),
     ],
 )
 def test_a_wrong_file_is_told_by_field_and_remedy(file: Path, text: str, said: str) -> None:
     file.write_text(text)
     with pytest.raises(ConfigurationError) as wrong:
         read_configuration(file)
-    assert str(wrong.value).startswith(f"{file}: ")
+    assert str(wrong.value).startswith(f"{file}:")
     assert said in str(wrong.value)
 
 

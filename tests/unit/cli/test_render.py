@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from specdec_operator.cli.documents import read_documents
 from specdec_operator.cli.main import main
 from tests.golden.manifests import EXAMPLES, ROOT, render
 
@@ -97,9 +98,149 @@ def test_metadata_that_is_no_metadata_is_said_with_its_field(command: Command, b
 def test_models_are_inspected_in_directories(command: Command, baseline: Path) -> None:
     code, objects, said = command(baseline, "--model-files", f"target={MODELS / 'tiny-llama'}")
 
-    assert (code, objects[-1]["kind"]) == (3, "Job")
+    assert (code, objects[-1]["kind"]) == (3, "Deployment")
     assert said.count("missing:") == 1
     assert "the assembled model repository" in said
+
+
+def test_directories_and_a_facts_file_are_joined(command: Command, baseline: Path, tmp_path: Path) -> None:
+    facts = tmp_path / "facts.yaml"
+    facts.write_text(f"assembly: '{'ab' * 32}'\n")
+    code, objects, said = command(baseline, "--facts", facts, "--model-files", f"target={MODELS / 'tiny-llama'}")
+
+    assert (code, objects[-1]["kind"]) == (0, "Deployment")
+    assert "missing" not in said
+
+
+def test_a_directory_of_another_model_than_the_facts_are_of_is_an_error(command: Command) -> None:
+    code, objects, said = command(EXAMPLE, "--facts", FACTS, "--model-files", f"target={MODELS / 'tiny-llama'}")
+
+    assert (code, objects) == (2, [])
+    assert "the directory holds another model than the facts are of" in said
+
+
+def test_a_directory_that_is_given_twice_is_an_error(command: Command, baseline: Path) -> None:
+    given = ("--model-files", f"target={MODELS / 'tiny-llama'}")
+    code, _, said = command(baseline, *given, *given)
+
+    assert (code, "the target is given twice" in said) == (2, True)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
+def test_the_facts_of_another_example_are_refused(command: Command, example: Path) -> None:
+    source = _target(example)
+    other = next(other for other in EXAMPLES if _target(other) != source)
+    code, objects, said = command(example, "--facts", example.parent / "facts" / other.name)
+
+    assert (code, objects) == (2, [])
+    assert "the facts of another model" in said
+
+
+def _target(example: Path) -> object:
+    return read_documents(str(example))[0].content["spec"]["target"]["source"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"source": "somebody/else"}, "its target is somebody/else, the model's is meta-llama/Llama-3.1-8B-Instruct"),
+        ({"source": "meta-llama"}, "its target is meta-llama, the model's is meta-llama/Llama-3.1-8B-Instruct"),
+        ({"commit": "2" * 40}, f"its target is of commit {'2' * 40}, the model's of {'1' * 40}"),
+    ],
+)
+def test_facts_that_name_another_model_are_refused(
+    *, command: Command, tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    manifest, facts = tmp_path / "model.yaml", tmp_path / "facts.yaml"
+    model = yaml.safe_load(EXAMPLE.read_text())
+    model["spec"]["target"]["source"]["huggingFace"]["revision"] = "1" * 40
+    manifest.write_text(json.dumps(model))
+    told = yaml.safe_load(FACTS.read_text())
+    facts.write_text(json.dumps({**told, "target": {**told["target"], **change}}))
+    code, _, error = command(manifest, "--facts", facts)
+
+    assert (code, said in error) == (2, True)
+
+
+def test_a_pair_that_fits_says_so_on_standard_error(command: Command) -> None:
+    example = EXAMPLE.with_name("eagle3-llama-3.1-8b.yaml")
+    code, _, said = command(example, "--facts", FACTS.with_name(example.name))
+
+    assert code == 0
+    assert said.startswith(f"{example}:llama-8b: Verified: head and target share hidden size 4096")
+
+
+def test_what_holds_a_placeholder_says_what_is_missing(command: Command, baseline: Path) -> None:
+    engine = "  runtime: {backend: TensorRTEngine}\n  placement: {gpu: {product: NVIDIA-A10}}\n"
+    baseline.write_text(BASELINE + engine)
+    _, objects, said = command(baseline, "--model-files", f"target={MODELS / 'tiny-llama'}")
+    marked = {
+        (document["kind"], document["metadata"]["name"].partition("-")[0]): document["metadata"]["annotations"][
+            "specdec.dev/placeholder"
+        ]
+        for document in objects
+        if "specdec.dev/placeholder" in document["metadata"].get("annotations", {})
+    }
+
+    assert [line.partition("missing: ")[2].partition(":")[0] for line in said.splitlines()[1:]] == [
+        "the target's commit, which its engine is named after",
+        "the digest of the target-engine",
+        "the digest of the assembled model repository",
+    ]
+    assert marked == {
+        ("ModelArtifact", "engine"): "the target's commit, which its engine is named after",
+        ("ConfigMap", "engine"): "the target's commit, which its engine is named after",
+        ("Job", "engine"): "the target's commit, which its engine is named after",
+        **dict.fromkeys(
+            (("ControllerRevision", "baseline"), ("ConfigMap", "baseline"), ("Deployment", "baseline")),
+            "the target's commit, which its engine is named after; the digest of the target-engine; "
+            "the digest of the assembled model repository",
+        ),
+    }
+
+
+def test_objects_are_printed_in_json_as_one_list(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["render", str(EXAMPLE), "--facts", str(FACTS), "-o", "json"])
+    listed = json.loads(capsys.readouterr().out)
+
+    assert (listed["apiVersion"], listed["kind"]) == ("v1", "List")
+    assert listed["items"] == render(EXAMPLE)[0]
+
+
+def test_objects_are_named_as_kubectl_names_them(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["render", str(EXAMPLE), "--facts", str(FACTS), "-o", "name"])
+    names = capsys.readouterr().out.splitlines()
+
+    assert names[0] == "persistentvolumeclaim/specdec-store"
+    assert names[-1] == "deployment.apps/llama-8b-baseline-serving"
+
+
+def test_every_model_of_a_file_is_rendered(command: Command, baseline: Path) -> None:
+    baseline.write_text(f"{BASELINE}---\nkind: ConfigMap\napiVersion: v1\n---\n{BASELINE.replace('baseline', 'other')}")
+    code, objects, said = command(baseline)
+
+    assert (code, len([document for document in objects if document["kind"] == "Job"])) == (3, 2)
+    assert [line.split(": ")[0] for line in said.splitlines()] == [f"{baseline}:baseline", f"{baseline}:other"]
+
+
+def test_facts_of_a_directory_are_found_by_the_model_s_name(command: Command, baseline: Path, tmp_path: Path) -> None:
+    facts = tmp_path / "facts"
+    facts.mkdir()
+    target = yaml.safe_load(FACTS.read_text())["target"]
+    (facts / "other.yaml").write_text(json.dumps({"target": {**target, "source": "a/b"}, "assembly": "ab" * 32}))
+    baseline.write_text(f"{BASELINE}---\n{BASELINE.replace('baseline', 'other')}")
+    _, objects, said = command(baseline, "--facts", facts)
+
+    assert [d["metadata"]["name"] for d in objects if d["kind"] == "Deployment"] == ["other-serving"]
+    assert "missing: the target's facts" in said
+
+
+def test_what_can_not_be_read_hides_no_model(command: Command, baseline: Path) -> None:
+    baseline.write_text(f"{BASELINE}---\na: [\n")
+    code, objects, said = command(baseline)
+
+    assert (code, objects[-1]["kind"]) == (2, "Job")
+    assert said.startswith(f"{baseline}:10: did not find")
 
 
 def test_a_directory_of_the_hub_s_cache_tells_its_commit(command: Command, baseline: Path, tmp_path: Path) -> None:
@@ -135,7 +276,7 @@ def test_what_can_not_be_read_is_said(command: Command, arguments: list[str], sa
     ("change", "said"),
     [
         ({"vocabularySize": None}, "target.vocabularySize"),
-        ({"vocabulary": 3}, "unknown keys vocabulary"),
+        ({"vocabulary": 3}, "target.vocabulary: unknown field; did you mean vocabularySize?"),
         ({"layers": "many"}, "target.layers"),
     ],
 )
@@ -153,7 +294,7 @@ def test_a_file_without_a_model_is_said(command: Command, tmp_path: Path) -> Non
     file.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
     code, _, said = command(file)
 
-    assert (code, said) == (2, f"{file}: holds 0 SpeculativeModels: give a file with one\n")
+    assert (code, said) == (2, f"{file}: no SpeculativeModel in it\n")
 
 
 def test_the_configuration_gives_the_defaults(command: Command, baseline: Path, tmp_path: Path) -> None:
@@ -207,7 +348,7 @@ def test_several_files_are_rendered_with_a_directory_of_facts(command: Command) 
 def test_several_files_with_the_facts_of_one_are_refused(command: Command) -> None:
     code, _, said = command("--facts", FACTS, EXAMPLE, EXAMPLE)
 
-    assert (code, "for several FILEs give a directory" in said) == (2, True)
+    assert (code, "for several models give a directory" in said) == (2, True)
 
 
 def test_a_model_without_a_file_in_the_directory_of_facts_says_what_is_missing(

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
 from specdec_operator.cli.main import main
 
@@ -20,7 +21,9 @@ metadata: {name: baseline}
 spec:
   target: {source: {huggingFace: {repository: a/b}}}
   speculation: {method: None}
+  storage: {claimName: store}
 """
+WITHOUT_STORE = VALID.replace("  storage: {claimName: store}\n", "")
 INVALID = VALID.replace("baseline", "broken").replace("repository: a/b", "repository: b") + "  replicas: 65\n"
 DEPLOYMENT = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n"
 
@@ -95,7 +98,7 @@ def test_an_object_without_a_kind_is_not_skipped(file: Path) -> None:
 
 
 def test_standard_input_is_read_for_a_dash(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO(VALID))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(VALID.encode())))
 
     assert main(["validate", "-"]) == 0
     assert lines(capsys) == ["-:baseline: valid"]
@@ -116,13 +119,13 @@ def test_a_missing_file_hides_no_findings_of_the_others(file: Path, capsys: pyte
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a: [1\nb: 2\n", ":2: expected ',' or ']'"),
+        ("a: [1\nb: 2\n", ":2: did not find expected ',' or ']'"),
         ("a: 1\nb: 2\na: 3\n", ":3: the key 'a' occurs twice in one map; remove one"),
         ("---\na: 1\n---\n- 1\n", ":4: not a Kubernetes object"),
         ("a: !!python/object:os.system {}\n", ":1: could not determine a constructor"),
         ("a: \x00\n", ": unacceptable character"),
         ("a: &loop [*loop]\n", ":1: found unconstructable recursive node"),
-        (f"a: {'[' * 999}{']' * 999}\n", ": nested too deeply"),
+        (f"a: {'[' * 999}{']' * 999}\n", ":1: nested too deeply"),
     ],
 )
 def test_what_is_no_yaml_is_an_error_with_its_line(
@@ -192,20 +195,31 @@ def test_what_the_operator_would_refuse_is_found(file: Path, capsys: pytest.Capt
     assert lines(capsys)[0].startswith(f"{file}:baseline: spec.pod.environment[0].name: LD_PRELOAD is set by")
 
 
-def test_what_the_operator_may_have_a_default_for_is_no_finding(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file.write_text(f"{VALID}  runtime: {{backend: TensorRTEngine}}\n")
+def test_what_the_operator_may_have_a_default_for_is_noted(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(f"{WITHOUT_STORE}  runtime: {{backend: TensorRTEngine}}\n")
 
     assert main(["validate", str(file)]) == 0
-    assert lines(capsys) == [f"{file}:baseline: valid"]
+    assert [line.rpartition(": valid only where")[0] or line for line in lines(capsys)] == [
+        f"{file}:baseline: valid",
+        f"{file}:baseline: note: spec.placement.gpu.product",
+        f"{file}:baseline: note: spec.storage",
+    ]
 
 
 def test_what_this_operator_has_no_default_for_is_a_finding(
     file: Path, configuration: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file.write_text(f"{VALID}  runtime: {{backend: TensorRTEngine}}\n")
+    file.write_text(f"{WITHOUT_STORE}  runtime: {{backend: TensorRTEngine}}\n")
 
     assert main(["validate", "--configuration", str(configuration), str(file)]) == 1
     assert [line.split(": ")[1] for line in lines(capsys)] == ["spec.storage"]
+
+
+def test_what_is_wrong_is_not_mixed_with_defaults(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(WITHOUT_STORE + "  replicas: 65\n")
+
+    assert main(["validate", str(file)]) == 1
+    assert len(lines(capsys)) == 1
 
 
 def test_a_configuration_that_can_not_be_read_is_said(
@@ -244,3 +258,30 @@ def test_what_follows_from_a_broken_rule_is_not_said_twice(file: Path, capsys: p
     file.write_text(BROKEN_IN_TWO_WAYS.replace("99.01", "26.02"))
     assert main(["validate", str(file)]) == 1
     assert len(lines(capsys)) == 1
+
+
+def test_a_surprising_number_is_noted(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(VALID + "  replicas: 010\n  pod: {labels: {on: b}}\n")
+
+    assert main(["validate", str(file)]) == 0
+    assert lines(capsys)[1:] == [
+        f"{file}:baseline: note: spec.replicas: 010 is read as 8 (octal, by its leading 0): write 8",
+        f'{file}:baseline: note: spec.pod.labels[true]: YAML reads the key on as true; quote it: "on"',
+    ]
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_programs_get_everything_as_one_object(file: Path, capsys: pytest.CaptureFixture[str], form: str) -> None:
+    file.write_text(f"a: [\n---\n{INVALID}---\n{DEPLOYMENT}---\n{WITHOUT_STORE}")
+
+    assert main(["validate", str(file), "missing.yaml", "-o", form]) == 2
+    said = yaml.safe_load(capsys.readouterr().out)
+    assert [(each["name"], each["result"], len(each["findings"]), len(each["notes"])) for each in said["objects"]] == [
+        ("broken", "invalid", 2, 0),
+        ("web", "skipped", 0, 0),
+        ("baseline", "valid", 0, 1),
+    ]
+    assert said["objects"][0]["findings"][1] == {"path": "spec.replicas", "message": "must be at most 64; it is 65"}
+    assert said["objects"][0]["line"] == 3
+    assert said["objects"][2]["notes"][0]["reason"] == "StorageRequired"
+    assert [(each["file"], each.get("line")) for each in said["unreadable"]] == [(str(file), 2), ("missing.yaml", None)]

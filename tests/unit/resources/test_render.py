@@ -9,6 +9,7 @@ from hypothesis import given
 from specdec_operator.api.v1alpha1.model_facts import DataSetFacts
 from specdec_operator.planning.refusal import Refused
 from specdec_operator.resources.known import Known
+from specdec_operator.resources.labels import PLACEHOLDER
 from specdec_operator.resources.render import NIL_UID, Renderer, Rendering
 from specdec_operator.resources.template import Templates
 from tests.unit.specs import (
@@ -42,6 +43,11 @@ def kinds(rendering: Rendering) -> list[str]:
     return [document["kind"] for document in rendering.objects]
 
 
+def marked(rendering: Rendering) -> list[str]:
+    """The kinds of the objects that hold a placeholder, or are named after one."""
+    return [d["kind"] for d in rendering.objects if PLACEHOLDER in d["metadata"].get("annotations", {})]
+
+
 def test_objects_come_in_the_order_in_which_they_are_applied() -> None:
     artifact = ["ModelArtifact", "ConfigMap", "Job"]
 
@@ -68,10 +74,10 @@ def test_without_facts_only_what_acquires_them_is_rendered() -> None:
     assert [what.partition(":")[0] for what in rendering.missing] == ["the target's facts", "the draft's facts"]
 
 
-def test_without_digests_everything_up_to_the_assembly_is_rendered() -> None:
+def test_without_digests_what_holds_one_says_that_it_is_a_placeholder() -> None:
     rendering = rendered(DRAFT_TARGET, Known(models=facts_of(model(DRAFT_TARGET))))
 
-    assert "Deployment" not in kinds(rendering)
+    assert marked(rendering) == ["ControllerRevision", "ConfigMap", "Deployment"]
     assert [what.partition(":")[0] for what in rendering.missing] == [
         "the digest of the target-engine",
         "the digest of the draft-engine",
@@ -90,8 +96,8 @@ def test_a_downloaded_model_s_engine_is_named_after_its_commit() -> None:
     known = {**facts_of(model(DRAFT_TARGET)), "target": facts(commit="")}
     rendering = rendered(DRAFT_TARGET, Known(models=known))
 
-    assert "Engine" not in [d["spec"].get("type") for d in rendering.objects if d["kind"] == "ModelArtifact"]
-    assert [what.partition(",")[0] for what in rendering.missing] == ["the target's commit"]
+    assert marked(rendering)[:6] == ["ModelArtifact", "ConfigMap", "Job"] * 2
+    assert rendering.missing[0].partition(",")[0] == "the target's commit"
 
 
 @pytest.mark.parametrize(
@@ -109,8 +115,21 @@ def test_a_calibrated_engine_is_named_after_its_texts(
     known = replace(known_of(made), data_sets={"target-calibration": given} if given else {})
     rendering = RENDERER.render(made, known)
 
-    assert "Engine" not in [d["spec"].get("type") for d in rendering.objects if d["kind"] == "ModelArtifact"]
+    assert marked(rendering) == ["ModelArtifact", "ConfigMap", "Job", "ControllerRevision", "ConfigMap", "Deployment"]
     assert [what.partition(",")[0] for what in rendering.missing] == [f"the target-calibration's {missing}"]
+
+
+def test_a_rendering_tells_what_was_compared_of_the_pair() -> None:
+    verdict = rendered(EAGLE3).verdict
+
+    assert verdict is not None
+    assert verdict.reason == "ShapeCompatibleUnverified"
+
+
+def test_nothing_that_is_known_is_a_placeholder() -> None:
+    rendering = rendered(DRAFT_TARGET)
+
+    assert (rendering.missing, marked(rendering)) == ((), [])
 
 
 def test_an_existing_store_is_left_alone() -> None:
