@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from specdec_operator.cluster.api import JsonObject, KubernetesApi
 
-NOTE_CHARACTERS = 1024
-INSTANCE_CHARACTERS = 128
+NOTE_BYTES = 1024
+INSTANCE_BYTES = 128
 NAME_CHARACTERS = 230
 REMEMBERED = 2048
 MICRO_TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
@@ -96,7 +96,7 @@ class EventRecorder:
     ) -> None:
         self._api = api
         self._controller = controller
-        self._instance = instance[:INSTANCE_CHARACTERS]
+        self._instance = _cut(instance, INSTANCE_BYTES)
         self._limits = limits or EventLimits()
         self._clock = clock
         self._now = now
@@ -110,11 +110,11 @@ class EventRecorder:
             regarding: the object as the API server returned it.
             kind: ``Normal`` or ``Warning``.
             reason: what happened, a fixed CamelCase word.
-            note: a sentence for people; cut at 1,024 characters.
+            note: a sentence for people; cut at 1,024 bytes, as the API server counts.
             action: what was being done, a fixed CamelCase word.
         """
         try:
-            await self._record(regarding, _Text(kind, reason, action, note[:NOTE_CHARACTERS]))
+            await self._record(regarding, _Text(kind, reason, action, _cut(note, NOTE_BYTES)))
         except ClusterError as error:
             _log.warning("event not recorded: %s", error, extra={"reason": reason})
 
@@ -185,3 +185,8 @@ class EventRecorder:
                 "resourceVersion": metadata["resourceVersion"],
             },
         }
+
+
+def _cut(text: str, most: int) -> str:
+    """As much of a text as fits into so many bytes of UTF-8."""
+    return text.encode(errors="replace")[:most].decode(errors="ignore")

@@ -23,6 +23,7 @@ from specdec_operator.cluster.errors import (
     LeadershipLost,
     NotFound,
     ServerUnavailable,
+    TooManyRequests,
 )
 from specdec_operator.cluster.resources import LEASES
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
     from specdec_operator.cluster.api import JsonObject, KubernetesApi
 
+_PASSING = (ServerUnavailable, TooManyRequests, NotFound)
+"""Answers that another attempt may not get, without anybody's doing."""
 WAITING_JITTER = 1.2
 RELEASE_SECONDS = 5.0
 MICRO_TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
@@ -181,7 +184,10 @@ class LeaseElector:
         except (Conflict, AlreadyExists):
             # Somebody was faster; the next attempt sees who.
             return False
-        except ServerUnavailable as error:
+        except ClusterError as error:
+            # For a leader only the deadline counts: a refusal can pass, as when roles are applied again.
+            if not self.is_leader and not isinstance(error, _PASSING):
+                raise
             _log.warning("lease not renewed or taken: %s", error, extra=self._log_fields())
             return False
         self._renewed_at = started if ours else None

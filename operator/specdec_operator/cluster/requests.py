@@ -61,6 +61,9 @@ class Request:
 
 
 def _escaped(character: re.Match[str]) -> str:
+    if "\ud800" <= character[0] <= "\udfff":
+        # Half a character, as JSON of a pod can hold it: the API server takes none, and would refuse the whole object.
+        return "\\ufffd"
     return f"\\u{ord(character[0]):04x}"
 
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from specdec_operator.cluster.errors import ClusterError, NotFound, ServerUnavailable
 from specdec_operator.cluster.events import EventLimits, EventRecorder
 
@@ -69,6 +71,22 @@ async def test_a_long_note_is_cut() -> None:
     desk = Desk()
     await desk.say("x" * 5000)
     assert len(desk.created[0]["note"]) == 1024
+
+
+@pytest.mark.parametrize("letter", ["é", "日", "😀"])
+@pytest.mark.parametrize("start", ["", "x", "xy", "xyz"])
+async def test_a_long_note_is_cut_by_the_bytes_that_the_api_server_counts(letter: str, start: str) -> None:
+    desk = Desk()
+    await desk.say(start + letter * 1000)
+    note = desk.created[0]["note"]
+    assert 1024 - 4 < len(note.encode()) <= 1024
+    assert (start + letter * 1000).startswith(note)
+
+
+async def test_half_a_character_of_a_note_is_no_obstacle() -> None:
+    desk = Desk()
+    await desk.say("a\ud800b")
+    assert desk.created[0]["note"] == "a?b"
 
 
 async def test_a_repetition_is_not_written_at_once() -> None:

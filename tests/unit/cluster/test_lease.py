@@ -3,17 +3,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from specdec_operator.cluster.errors import (
     AlreadyExists,
+    ApiError,
+    BadRequest,
+    ClusterError,
     Conflict,
+    CredentialsError,
+    Expired,
     Forbidden,
+    Invalid,
     LeadershipLost,
     NotFound,
     ServerUnavailable,
+    TooManyRequests,
 )
 from specdec_operator.cluster.lease import LeaseElector, LeaseSettings
 from tests.virtual_time import run_in_virtual_time, virtual_now
@@ -51,6 +59,7 @@ class LeaseClient:
         self.cut = False
         self.hangs = False
         self.refused = False
+        self.refused_writes: Callable[[], ClusterError] | None = None
 
     async def _pass(self) -> None:
         await asyncio.sleep(0.01)
@@ -69,12 +78,16 @@ class LeaseClient:
 
     async def create(self, _resource: Any, body: Json) -> Json:
         await self._pass()
+        if self.refused_writes:
+            raise self.refused_writes()
         if self.server.lease is not None:
             raise AlreadyExists(status=409)
         return self.server.stored(body)
 
     async def replace(self, _resource: Any, body: Json) -> Json:
         await self._pass()
+        if self.refused_writes:
+            raise self.refused_writes()
         if body["metadata"]["resourceVersion"] != str(self.server.version):
             raise Conflict(status=409)
         return self.server.stored(body)
@@ -231,6 +244,70 @@ def test_a_short_outage_costs_no_leadership() -> None:
         process.client.cut = False
         await asyncio.sleep(60)
         assert process.elector.may_write()
+
+    scenario(play)
+
+
+REFUSALS: dict[str, Callable[[], ClusterError]] = {
+    "429": partial(TooManyRequests, status=429),
+    "404": partial(NotFound, status=404),
+    "403": partial(Forbidden, status=403),
+    "422": partial(Invalid, status=422),
+    "400": partial(BadRequest, status=400),
+    "410": partial(Expired, status=410),
+    "418": partial(ApiError, status=418),
+    "401": partial(CredentialsError, "the token is being replaced"),
+}
+
+
+@pytest.mark.parametrize("answer", REFUSALS)
+def test_a_leader_whose_renewals_are_refused_for_a_while_goes_on(answer: str) -> None:
+    async def play(server: LeaseServer) -> None:
+        process = Process(server, "a")
+        await process.leads.wait()
+        process.client.refused_writes = REFUSALS[answer]
+        await asyncio.sleep(6)
+        process.client.refused_writes = None
+        await asyncio.sleep(60)
+        assert process.elector.may_write()
+
+    scenario(play)
+
+
+@pytest.mark.parametrize("answer", REFUSALS)
+def test_a_leader_whose_renewals_stay_refused_ends_at_the_deadline(answer: str) -> None:
+    async def play(server: LeaseServer) -> None:
+        process = Process(server, "a")
+        await process.leads.wait()
+        last_renewal = virtual_now()
+        process.client.refused_writes = REFUSALS[answer]
+        with pytest.raises(LeadershipLost):
+            await process.task
+        assert 9 < virtual_now() - last_renewal < 12.5
+
+    scenario(play)
+
+
+@pytest.mark.parametrize("answer", ["429", "404"])
+def test_a_process_whose_first_write_of_the_lease_is_put_off_leads_later(answer: str) -> None:
+    async def play(server: LeaseServer) -> None:
+        process = Process(server, "a")
+        process.client.refused_writes = REFUSALS[answer]
+        await asyncio.sleep(30)
+        process.client.refused_writes = None
+        async with asyncio.timeout(10):
+            await process.leads.wait()
+
+    scenario(play)
+
+
+def test_a_leader_whose_lease_was_deleted_makes_it_again() -> None:
+    async def play(server: LeaseServer) -> None:
+        process = Process(server, "a")
+        await process.leads.wait()
+        server.lease = None
+        await asyncio.sleep(30)
+        assert (server.holder(), process.elector.may_write()) == ("a", True)
 
     scenario(play)
 

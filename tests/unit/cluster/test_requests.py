@@ -32,6 +32,10 @@ def test_what_go_s_encoder_escapes_is_escaped() -> None:
     assert sent({"data": "a<b && c>d"}) == rb'{"data":"a\u003cb \u0026\u0026 c\u003ed"}'
 
 
+def test_half_a_character_does_not_reach_the_api_server() -> None:
+    assert json.loads(sent({"data": "a\ud83db"})) == {"data": "a\ufffdb"}
+
+
 def test_keys_are_sorted() -> None:
     assert sent({"b": 1, "a": 2}) == b'{"a":2,"b":1}'
 
