@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from specdec_operator.planning.engine_limits import engine_roles, serving_batch
 from specdec_operator.planning.engine_rules import is_prebuilt
+from specdec_operator.planning.pair_tasks import task_refusals
 from specdec_operator.planning.pair_vllm import vllm_refusals
 from specdec_operator.planning.refusal import Refusal
 from specdec_operator.runtimes.engine_builds import engine_builds
 from specdec_operator.runtimes.gpus import compute_capability
+from specdec_operator.runtimes.versions import at_least
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,8 +21,10 @@ if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
     from specdec_operator.planning.resolution import Resolution
 
-_NOT_OF_LLM_API = ("gptq", "awq", "bitsandbytes")
-"""Published formats at which TensorRT-LLM's loader of Hugging Face files stops."""
+_OF_LLM_API: Final[Mapping[str, str]] = {"modelopt": "", "fp8": "", "mxfp4": "1.0"}
+"""Published formats that TensorRT-LLM loads, and since when: `_update_from_hf_quant_config` in llmapi/llm_utils.py
+stops at every other (read in a stored version of the 1.0 line). `fp8` alone stands for scales of blocks, the only ones
+that it takes. That 1.2.1 is the same is inferred: compressed-tensors came to main in January 2026 (#10796)."""
 _HARDWARE_FORMATS: Final[Mapping[str, QuantizationFormat]] = {"nvfp4": "NVFP4", "fp8": "FP8"}
 """Published formats, as parts of their names, whose arithmetic is the GPU's; vLLM has kernels for older ones too."""
 _DRAFTS_SPLIT_ALIKE = "0.10.2"
@@ -34,6 +38,7 @@ def backend_refusals(
     method, target, draft = spec.speculation.method, facts["target"], facts.get("draft")
     refusals = _next_token_layers(target) if method == "MTP" else []
     if resolution.backend != "TensorRTEngine":
+        refusals += task_refusals(facts)
         refusals += _length(spec, target)
         refusals += _draft_split(spec, resolution, draft) if method == "DraftTarget" and draft else []
     if resolution.backend != "VLLM":
@@ -89,7 +94,7 @@ def _draft_split(spec: SpeculativeModelSpec, resolution: Resolution, draft: Mode
 
 def _published(role: str, resolution: Resolution, facts: ModelFacts) -> list[Refusal]:
     """A published precision that TensorRT-LLM can't load, or the GPU can't compute in."""
-    if resolution.backend == "LLMAPI" and facts.quantization.startswith(_NOT_OF_LLM_API):
+    if resolution.backend == "LLMAPI" and not _is_loaded(facts.quantization, resolution):
         message = (
             f"LLMAPI loads no model published in {facts.quantization}: name the model in full precision or in FP8, "
             "or set runtime.backend to VLLM where the method allows it"
@@ -106,6 +111,14 @@ def _published(role: str, resolution: Resolution, facts: ModelFacts) -> list[Ref
         "full precision"
     )
     return [Refusal(reason="GpuTooOld", path=f"spec.{role}.source", message=message)]
+
+
+def _is_loaded(published: str, resolution: Resolution) -> bool:
+    """Whether the LLM API of the release loads a published format."""
+    version = resolution.release.version_for("LLMAPI")
+    known = published if published in _OF_LLM_API else published.partition("_")[0] if "modelopt" in published else ""
+    since = _OF_LLM_API.get(known)
+    return not published or (since is not None and at_least(version, since))
 
 
 def _batched_tokens(spec: SpeculativeModelSpec, resolution: Resolution) -> list[Refusal]:

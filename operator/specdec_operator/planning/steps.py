@@ -65,6 +65,7 @@ class ContentStep:
         Raises:
             Refused: The pair does not fit, or its engines can't be built or held.
         """
+        facts = ContentFacts(models=_as_served(self.resolution, facts.models), data_sets=facts.data_sets)
         verdict = check_pair(self.spec, self.resolution, facts.models)
         places = {request.role: request.yields for request in self.requests if request.yields}
         engines = plan_engines(self.spec, self.resolution, facts=facts.models, models=places, data_sets=facts.data_sets)
@@ -106,6 +107,16 @@ class EngineStep:
             engine_digests=digests,
             single_node=single_node,
         )
+
+
+def _as_served(resolution: Resolution, facts: Mapping[str, ModelFacts]) -> Mapping[str, ModelFacts]:
+    """Facts as the backend takes them: the LLM API does not stretch a context by YaRN, and cuts what is longer."""
+    if resolution.backend != "LLMAPI":
+        return facts
+    return {
+        role: fact.model_copy(update={"context_length": fact.unstretched_context_length or fact.context_length})
+        for role, fact in facts.items()
+    }
 
 
 def acquire_content(

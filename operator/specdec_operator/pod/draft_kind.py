@@ -8,7 +8,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from specdec_operator.pod.published_config import LAYERS, PublishedConfig
+from specdec_operator.pod.errors import ProgramFailure
+from specdec_operator.pod.published_config import LAYERS, VOCABULARY_SIZE, PublishedConfig
 from specdec_operator.pod.tensors import Shapes
 
 MODEL = "Model"
@@ -98,6 +99,38 @@ def _eagle_kind(config: PublishedConfig, shapes: Shapes) -> str:
     if fused is not None and len(fused) == 2:
         return EAGLE3_HEAD if fused[1] == 3 * fused[0] else EAGLE_HEAD
     return EAGLE_HEAD if "eagle" in names else MODEL
+
+
+def draft_vocabulary(config: PublishedConfig, shapes: Shapes) -> int | None:
+    """An EAGLE-3 head's own reduced vocabulary; None if it has none.
+
+    Raises:
+        ProgramFailure: UnsupportedConfig, the tensors that map it to the target's tokens contradict config.json: vLLM
+            and the LLM API would load them into others of another size, or draft other tokens than the head means.
+    """
+    whole, declared = config.integer(VOCABULARY_SIZE), config.optional_integer(("draft_vocab_size",))
+    rows = {key: shape[0] for key in ("d2t", "t2d", "lm_head.weight") if (shape := _tensor(shapes, key))}
+    own = declared or rows.get("d2t")
+    wanted = {"d2t": own, "t2d": whole, "lm_head.weight": own or whole}
+    for key, found in rows.items():
+        if found != wanted[key]:
+            raise _contradicts(config, f"the tensor {key} has {found} rows, and config.json makes them {wanted[key]}")
+    if own is not None and own < whole and "d2t" not in rows:
+        raise _contradicts(config, f"of {whole} tokens it drafts {own}, and no tensor d2t says which")
+    return own
+
+
+def _contradicts(config: PublishedConfig, what: str) -> ProgramFailure:
+    return ProgramFailure(
+        "UnsupportedConfig",
+        f"{config.path.parent}: an EAGLE-3 head that contradicts itself: {what} (vocab_size, draft_vocab_size); take "
+        "config.json and weights from one publication",
+    )
+
+
+def _tensor(shapes: Shapes, name: str) -> tuple[int, ...] | None:
+    found = (shapes.get(f"{prefix}{name}") for prefix in ("", "model.", "eagle_module."))
+    return next((shape for shape in found if shape), None)
 
 
 def fused_width(shapes: Shapes) -> int | None:

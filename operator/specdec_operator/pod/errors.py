@@ -11,9 +11,10 @@ class ProgramFailure(Exception):  # noqa: N818 - it carries a reason and a remed
     """
 
     def __init__(self, reason: str, message: str, *, terminal: bool = True) -> None:
-        super().__init__(message)
+        # names of files and what files say may hold surrogates, which no API takes
+        self.message = message.encode("utf-8", "backslashreplace").decode("utf-8")
+        super().__init__(self.message)
         self.reason = reason
-        self.message = message
         self.terminal = terminal
 
 

@@ -7,36 +7,20 @@ from typing import Any
 
 from specdec_operator.pod.document import camel_case
 from specdec_operator.pod.draft_kind import (
-    EAGLE3_HEAD,
     MEDUSA_HEADS,
     MODEL,
     REDRAFTER_HEAD,
-    fused_width,
     kind_of,
     may_be_head,
-    medusa_shape,
-    names_layers,
 )
-from specdec_operator.pod.errors import ProgramFailure
 from specdec_operator.pod.model_files import content_digest, weight_files
-from specdec_operator.pod.published_config import (
-    ATTENTION_HEADS,
-    CONTEXT_LENGTH,
-    FULL_ATTENTION_INTERVAL,
-    HIDDEN_SIZE,
-    INTERMEDIATE_SIZE,
-    KEY_VALUE_HEADS,
-    LAYERS,
-    NEXT_TOKEN_LAYERS,
-    VOCABULARY_SIZE,
-    PublishedConfig,
-    read_object,
-)
+from specdec_operator.pod.model_shape import of_drafter, of_medusa_heads, of_transformer
+from specdec_operator.pod.published_config import PublishedConfig
+from specdec_operator.pod.published_quantization import published_quantization
+from specdec_operator.pod.reading import unreadable
 from specdec_operator.pod.tensors import Shapes, read_shapes
 from specdec_operator.pod.tokenizer_digest import tokenizer_digests
 
-WITHOUT_CONTEXT = 2**31 - 1
-"""The context length of heads that attend to nothing: no text is too long for them."""
 _MOST_END_TOKENS = 16
 
 
@@ -60,6 +44,7 @@ class Facts:
     weight_bytes: int
     commit: str
     content_digest: str
+    unstretched_context_length: int | None = None
     vocabulary_digest: str = ""
     kind: str = MODEL
     model_type: str = ""
@@ -92,15 +77,17 @@ def read_facts(directory: Path, *, commit: str = "") -> Facts:
         ProgramFailure: NotAModel, UnsupportedConfig, UnreadableModel or WeightsMissing.
     """
     config = PublishedConfig.read(directory)
+    if config.values.get("is_encoder_decoder") is True:
+        raise config.unsupported("is_encoder_decoder", "false")
     weights = weight_files(directory)
-    shapes = _shapes(directory, config, weights)
-    kind = kind_of(config, shapes)
+    shapes = _shapes(directory, weights)
+    kind = kind_of(config, shapes if may_be_head(config) else {})
     if kind == MEDUSA_HEADS:
-        own = _of_medusa_heads(config, shapes)
+        own = of_medusa_heads(config, shapes)
     elif kind == REDRAFTER_HEAD:
-        own = _of_drafter(config)
+        own = of_drafter(config)
     else:
-        own = _of_transformer(config, kind, shapes)
+        own = of_transformer(config, kind, shapes)
     digests = tokenizer_digests(directory, vocabulary_size=own["vocabulary_size"])
     return Facts(
         **own,
@@ -116,98 +103,8 @@ def read_facts(directory: Path, *, commit: str = "") -> Facts:
         kind=kind,
         model_type=config.family,
         declared_base=_declared_base(config),
-        quantization=_quantization(config, directory),
+        quantization=published_quantization(config, directory),
     )
-
-
-def _of_transformer(config: PublishedConfig, kind: str, shapes: Shapes) -> dict[str, Any]:
-    hidden_size = config.integer(HIDDEN_SIZE)
-    attention_heads = config.integer(ATTENTION_HEADS)
-    latent = config.optional_integer(("kv_lora_rank",))
-    return {
-        "vocabulary_size": config.integer(VOCABULARY_SIZE),
-        "draft_vocabulary_size": config.optional_integer(("draft_vocab_size",)),
-        "layers": config.integer(LAYERS),
-        "hidden_size": hidden_size,
-        "attention_heads": attention_heads,
-        "key_value_heads": _key_value_heads(config, attention_heads),
-        "head_size": config.optional_integer(("head_dim",)) or max(1, hidden_size // attention_heads),
-        "context_length": config.integer(CONTEXT_LENGTH),
-        "intermediate_size": config.optional_integer(INTERMEDIATE_SIZE),
-        "full_attention_layers": _full_attention_layers(config),
-        "latent_size": latent + (config.optional_integer(("qk_rope_head_dim",)) or 0) if latent else None,
-        "target_hidden_size": _target_hidden_size(config, kind, shapes),
-        "next_token_layers": config.count(NEXT_TOKEN_LAYERS),
-    }
-
-
-def _key_value_heads(config: PublishedConfig, attention_heads: int) -> int:
-    declared = config.optional_integer(KEY_VALUE_HEADS)
-    if declared is None and config.values.get("multi_query") is True:
-        return 1
-    return declared or attention_heads
-
-
-def _full_attention_layers(config: PublishedConfig) -> int | None:
-    """How many layers look at the whole text; None if all of them do."""
-    layers, kinds = config.integer(LAYERS), config.values.get("layer_types")
-    if isinstance(kinds, list):
-        full = kinds.count("full_attention")
-    else:
-        every = config.optional_integer(FULL_ATTENTION_INTERVAL)
-        full = layers // every if every else layers
-    return max(1, full) if full < layers else None
-
-
-def _target_hidden_size(config: PublishedConfig, kind: str, shapes: Shapes) -> int | None:
-    """The width of the target that an EAGLE-3 head was made for, where it is not the head's own."""
-    if kind != EAGLE3_HEAD:
-        return None
-    declared = config.optional_integer(("target_hidden_size",))
-    fused = fused_width(shapes)
-    return declared or (fused // 3 if fused and fused % 3 == 0 else None)
-
-
-def _of_medusa_heads(config: PublishedConfig, shapes: Shapes) -> dict[str, Any]:
-    shown = medusa_shape(shapes)
-    if shown is None:
-        raise ProgramFailure(
-            "UnsupportedConfig",
-            f"{config.path.parent}: config.json speaks of MEDUSA heads and the weights hold none; give the directory "
-            "with medusa_lm_head.safetensors or medusa_lm_head.pt",
-        )
-    vocabulary = shown.vocabulary or config.optional_integer(VOCABULARY_SIZE)
-    if vocabulary is None:
-        raise config.unsupported("vocab_size", "a positive integer, since the heads have no output of their own")
-    layers = config.optional_integer(("medusa_num_layers",)) or shown.layers
-    return {
-        **_without_attention(shown.hidden_size),
-        "vocabulary_size": vocabulary,
-        "draft_vocabulary_size": None,
-        "layers": layers,
-        "medusa_heads": shown.heads,
-        "medusa_layers": layers,
-    }
-
-
-def _of_drafter(config: PublishedConfig) -> dict[str, Any]:
-    return {
-        **_without_attention(config.integer(HIDDEN_SIZE)),
-        "vocabulary_size": config.integer(VOCABULARY_SIZE),
-        "draft_vocabulary_size": None,
-        "layers": config.integer(("num_draft_layers",)),
-        "intermediate_size": config.integer(("exit_dim",)),
-    }
-
-
-def _without_attention(hidden_size: int) -> dict[str, Any]:
-    return {
-        "hidden_size": hidden_size,
-        "attention_heads": 1,
-        "key_value_heads": 1,
-        "head_size": hidden_size,
-        "context_length": WITHOUT_CONTEXT,
-    }
 
 
 def _unnamed(config: PublishedConfig, kind: str) -> str:
@@ -216,17 +113,14 @@ def _unnamed(config: PublishedConfig, kind: str) -> str:
     return kind
 
 
-def _shapes(directory: Path, config: PublishedConfig, weights: Mapping[str, int]) -> Shapes:
-    """The tensors of what may be a head; what can't be read shows nothing, and its loader will say why."""
-    if not may_be_head(config):
-        return {}
+def _shapes(directory: Path, weights: Mapping[str, int]) -> Shapes:
+    """The tensors of all weight files: a file that can't be read is found before anything waits for a GPU."""
     shapes: Shapes = {}
     for name in weights:
-        try:
-            shapes.update(read_shapes(directory / name))
-        except ProgramFailure:
-            if not config.architecture() and not names_layers(config):
-                raise
+        shapes.update(read_shapes(directory / name))
+    if not shapes:
+        first = next(iter(weights))
+        raise unreadable(directory / first, "weight file", f"it and {len(weights) - 1} others hold no tensor")
     return shapes
 
 
@@ -236,17 +130,3 @@ def _declared_base(config: PublishedConfig) -> str:
     if isinstance(name, str) and name.isascii() and name.isprintable() and len(name) < 200:
         return name
     return config.text("base_model_name_or_path")
-
-
-def _quantization(config: PublishedConfig, directory: Path) -> str:
-    """How a model was published in lower precision, as in `fp8` or `modelopt_nvfp4`; empty if it was not."""
-    declared = config.part("quantization_config")
-    method = str(declared.get("quant_method") or "").lower()
-    algorithm = str(declared.get("quant_algo") or "").lower()
-    file = directory / "hf_quant_config.json"
-    if not method and file.is_file():
-        inner = read_object(file).get("quantization")
-        algorithm = str(inner.get("quant_algo") or "").lower() if isinstance(inner, dict) else ""
-        method = "modelopt" if algorithm else ""
-    name = f"{method}_{algorithm}" if method == "modelopt" and algorithm else method or algorithm
-    return "".join(letter for letter in name if letter.isascii() and (letter.isalnum() or letter in "_-"))[:64]

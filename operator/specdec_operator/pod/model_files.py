@@ -6,10 +6,14 @@ import os
 from pathlib import Path
 
 from specdec_operator.pod.errors import ProgramFailure
+from specdec_operator.pod.reading import read_json, reading
 
 MANIFEST_NAME = "specdec-manifest.json"
 _HASHED_JSON_BYTES = 64 * 1024 * 1024
-_TRAINING_STATE = frozenset({"training_args.bin", "optimizer.bin", "optimizer.pt", "scheduler.bin", "scheduler.pt"})
+_TRAINING_STATE = frozenset(
+    {"training_args.bin", "optimizer.bin", "optimizer.pt", "scheduler.bin", "scheduler.pt", "scaler.pt"}
+    | {"rng_state.pth"}
+)
 _FOREIGN_DIRECTORIES = frozenset({"lost+found", "__pycache__"})
 
 
@@ -46,8 +50,10 @@ def weight_files(directory: Path) -> dict[str, int]:
             return {name: sizes[name] for name in sorted(_indexed(directory / index, sizes))}
     for suffixes in ((".safetensors",), (".bin", ".pt", ".pth")):
         weights = [name for name in sizes if name.endswith(suffixes) and Path(name).name not in _TRAINING_STATE]
+        # runtimes look into no folders, where others keep the same weights for another framework
+        beside = [name for name in weights if "/" not in name] or weights
         # Mistral ships the same weights twice
-        usual = [name for name in weights if not Path(name).name.startswith("consolidated")] or weights
+        usual = [name for name in beside if not name.startswith("consolidated")] or beside
         if usual:
             return {name: sizes[name] for name in usual}
     raise ProgramFailure(
@@ -66,12 +72,11 @@ def weight_bytes(directory: Path) -> int:
 
 
 def _indexed(index: Path, sizes: dict[str, int]) -> set[str]:
-    try:
-        named = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-    except (OSError, ValueError, KeyError, AttributeError) as error:
-        raise ProgramFailure(
-            "UnreadableModel", f"{index} is no weight index: {error}; fetch the model again"
-        ) from error
+    document = read_json(index, "weight index")
+    with reading(index, "weight index"):
+        named = {_text(name) for name in document["weight_map"].values()}
+        if not named:
+            raise ValueError("it names no file")
     missing = sorted(named - set(sizes))
     if missing:
         raise ProgramFailure(
@@ -79,6 +84,12 @@ def _indexed(index: Path, sizes: dict[str, int]) -> set[str]:
             f"{index.name} names {', '.join(missing[:4])}, which {index.parent} doesn't hold; complete the download",
         )
     return named
+
+
+def _text(name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeError("a file's name must be a string")
+    return name
 
 
 def _is_small_json(path: str, size: int) -> bool:

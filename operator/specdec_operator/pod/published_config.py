@@ -1,12 +1,12 @@
 """config.json of a published model or head, whatever its family calls things."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from specdec_operator.pod.errors import ProgramFailure
+from specdec_operator.pod.reading import read_json
 
 HIDDEN_SIZE = ("hidden_size", "n_embd", "d_model", "n_embed")
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
@@ -71,7 +71,7 @@ class PublishedConfig:
             )
         values = read_object(path)
         nested: dict[str, Any] = next((values[key] for key in _NESTED if isinstance(values.get(key), dict)), {})
-        family = str(nested.get("model_type") or values.get("model_type") or "")[:64]
+        family = _plain(nested.get("model_type")) or _plain(values.get("model_type"))
         # of what both levels say, the upper one is read first: an empty value there says nothing
         outer = {key: value for key, value in values.items() if value is not None}
         return cls(path, {**_CLASS_DEFAULTS.get(family, {}), **nested, **outer}, family)
@@ -85,8 +85,8 @@ class PublishedConfig:
         architectures = self.values.get("architectures")
         if not architectures:
             return ""
-        if isinstance(architectures, list) and isinstance(architectures[0], str):
-            return architectures[0][:128]
+        if isinstance(architectures, list) and _plain(architectures[0]):
+            return _plain(architectures[0])[:128]
         raise self.unsupported("architectures", "a list of at least one name")
 
     def integer(self, keys: tuple[str, ...]) -> int:
@@ -114,27 +114,31 @@ class PublishedConfig:
         key = next((key for key in keys if self.values.get(key) is not None), None)
         if key is None:
             return None
-        value = self.values[key]
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 2**31:
+        value: int = self.values[key]
+        if not _is_integer(value) or value <= 0:
             raise self.unsupported(key, "a positive integer")
         return value
 
     def token_ids(self, key: str) -> tuple[int, ...]:
         """A token id or several, as a tuple; empty if there is none.
 
+        Where config.json is silent, generation_config.json is asked.
+
         Raises:
-            ProgramFailure: UnsupportedConfig, there is something else.
+            ProgramFailure: UnsupportedConfig, there is something else; or UnreadableModel.
         """
-        value = self.values.get(key)
+        value, generation = self.values.get(key), self.path.with_name("generation_config.json")
+        if value is None and generation.is_file():
+            value = read_object(generation).get(key)
         numbers = [] if value is None else value if isinstance(value, list) else [value]
-        if not all(isinstance(number, int) and not isinstance(number, bool) for number in numbers):
+        if not all(_is_integer(number) for number in numbers):
             raise self.unsupported(key, "an integer or a list of integers")
         return tuple(numbers)
 
     def text(self, key: str) -> str:
         """A short text of printable ASCII; empty if there is none."""
-        value = self.values.get(key)
-        return value if isinstance(value, str) and value.isascii() and value.isprintable() and len(value) < 200 else ""
+        value = _plain(self.values.get(key))
+        return value if len(value) < 200 else ""
 
     def part(self, key: str) -> Mapping[str, Any]:
         """A nested object; empty if there is none."""
@@ -148,7 +152,7 @@ class PublishedConfig:
             ProgramFailure: UnsupportedConfig, it is no text.
         """
         value = self.values.get("torch_dtype") or self.values.get("dtype") or default
-        if not isinstance(value, str):
+        if not _plain(value):
             raise self.unsupported("torch_dtype", "a string")
         return value.rpartition(".")[2][:32]
 
@@ -156,9 +160,26 @@ class PublishedConfig:
         """The failure of a key that is missing or of the wrong kind."""
         return ProgramFailure(
             "UnsupportedConfig",
-            f"{self.path}: {key} must be {wanted}, it is {self.values.get(key)!r}; "
+            f"{self.path}: {key} must be {wanted}, it is {_shown(self.values.get(key))}; "
             "only decoder models and draft heads in Hugging Face's layout are supported",
         )
+
+
+def _plain(value: object) -> str:
+    """A text of printable ASCII; empty if it is something else."""
+    return value if isinstance(value, str) and value.isascii() and value.isprintable() else ""
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -(2**31) <= value < 2**31
+
+
+def _shown(value: object) -> str:
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # nested too deeply, or a number of too many digits
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= 200 else f"{text[:200]}…"
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -167,10 +188,7 @@ def read_object(path: Path) -> dict[str, Any]:
     Raises:
         ProgramFailure: UnreadableModel or UnsupportedConfig.
     """
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ProgramFailure("UnreadableModel", f"{path} can't be read: {error}; fetch the model again") from error
+    values = read_json(path)
     if not isinstance(values, dict):
         raise ProgramFailure("UnsupportedConfig", f"{path} must hold a JSON object")
     return values

@@ -3,15 +3,21 @@
 from collections.abc import Iterator
 
 _PIECE = 1
+_FIRST_TAG = b"\x0a"  # the pieces come first
 _TEXT = 1
 _VARINT, _EIGHT_BYTES, _COUNTED, _FOUR_BYTES = 0, 1, 2, 5
+
+
+def begins_with_pieces(content: bytes) -> bool:
+    """Whether a file is a sentencepiece model, or the beginning of one."""
+    return content.startswith(_FIRST_TAG)
 
 
 def read_pieces(content: bytes) -> list[str]:
     """The texts of the pieces, in the order of their numbers.
 
     Raises:
-        ValueError: It is no sentencepiece model.
+        ValueError: It is no sentencepiece model, or not the whole of one.
     """
     pieces = [_text(value) for field, value in _fields(content) if field == _PIECE]
     if not pieces:

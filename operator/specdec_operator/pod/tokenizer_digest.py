@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from specdec_operator.pod.errors import ProgramFailure
-from specdec_operator.pod.sentence_pieces import read_pieces
+from specdec_operator.pod.reading import read_bytes, read_json, reading, what_replaced
+from specdec_operator.pod.sentence_pieces import begins_with_pieces, read_pieces
+
+_MOST_BYTES = 64 * 1024 * 1024
+"""Of one file of a tokenizer; the largest that are published take half of it."""
 
 
 @dataclass(frozen=True)
@@ -26,10 +29,17 @@ class TokenizerDigests:
 
 @dataclass(frozen=True)
 class _Tokenizer:
-    """A digest of all that a format has, and texts by number."""
+    """What one file says of a tokenizer.
+
+    Attributes:
+        digest: Of all that the format has.
+        tokens: Texts by number; empty of a format that is not read here.
+        final: Whether a text is what this file says, where another file adds one of the same number.
+    """
 
     digest: str
     tokens: Mapping[int, str]
+    final: bool = False
 
 
 def tokenizer_digests(directory: Path, *, vocabulary_size: int) -> TokenizerDigests:
@@ -39,34 +49,40 @@ def tokenizer_digests(directory: Path, *, vocabulary_size: int) -> TokenizerDige
         vocabulary_size: Rows of the model's embedding: tokens beyond it are none that the model knows.
 
     Raises:
-        ProgramFailure: UnreadableModel, the files are no tokenizer.
+        ProgramFailure: UnreadableModel, the files are no tokenizer, or hold no token.
     """
     readers: Mapping[str, Callable[[Path], _Tokenizer]] = {
         "tokenizer.json": _of_tokenizers_file,
         "tokenizer.model": _of_sentence_pieces,
         "vocab.json": _of_byte_pairs,
     }
-    for name, reader in readers.items():
+    ranks = sorted(path.name for path in directory.glob("*tiktoken*"))
+    for name in (*readers, *ranks):
         path = directory / name
         if path.is_file():
-            return _guarded(path, reader, vocabulary_size)
-    ranks = next((path for path in sorted(directory.glob("*tiktoken*")) if path.is_file()), None)
-    return TokenizerDigests(hashlib.sha256(ranks.read_bytes()).hexdigest()) if ranks else TokenizerDigests()
+            added = _added(directory)
+            with reading(path, "tokenizer"):
+                return _digests(readers.get(name, _as_it_is)(path), added, vocabulary_size)
+    return TokenizerDigests()
 
 
-def _guarded(path: Path, reader: Callable[[Path], _Tokenizer], vocabulary_size: int) -> TokenizerDigests:
-    try:
-        tokenizer = reader(path)
-        known = sorted([number, token] for number, token in tokenizer.tokens.items() if number < vocabulary_size)
-        return TokenizerDigests(tokenizer.digest, _digest(known) if known else "")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
-        raise ProgramFailure(
-            "UnreadableModel", f"{path} is no tokenizer ({type(error).__name__}: {error}); fetch the model again"
-        ) from error
+def _digests(tokenizer: _Tokenizer, added: Mapping[int, str], vocabulary_size: int) -> TokenizerDigests:
+    if not tokenizer.tokens:
+        return TokenizerDigests(tokenizer.digest)
+    tokens = {**added, **tokenizer.tokens} if tokenizer.final else {**tokenizer.tokens, **added}
+    beside = sorted([number, token] for number, token in tokens.items() if tokenizer.tokens.get(number) != token)
+    known = sorted([number, _plain(token)] for number, token in tokens.items() if number < vocabulary_size)
+    digest = _digest([tokenizer.digest, beside]) if beside else tokenizer.digest
+    return TokenizerDigests(digest, _digest(known) if known else "")
+
+
+def _plain(text: str) -> str:
+    # transformers' converter of Gemma's tokenizer writes the piece of this byte so (GemmaConverter.vocab)
+    return "<0x09>" if text == "\t" else text
 
 
 def _of_tokenizers_file(path: Path) -> _Tokenizer:
-    document = json.loads(path.read_text(encoding="utf-8"))
+    document = read_json(path, "tokenizer", most=_MOST_BYTES)
     model = document["model"]
     added = sorted([token["id"], token["content"]] for token in document.get("added_tokens") or ())
     vocabulary = _vocabulary(model["vocab"])
@@ -78,38 +94,73 @@ def _of_tokenizers_file(path: Path) -> _Tokenizer:
     }
     numbered = isinstance(model["vocab"], dict)
     tokens = dict(vocabulary) if numbered else {number: entry[0] for number, entry in enumerate(vocabulary)}
-    return _Tokenizer(_digest(content), {**tokens, **dict(added)})
+    return _Tokenizer(_digest(content), _checked({**tokens, **dict(added)}), final=True)
 
 
 def _of_sentence_pieces(path: Path) -> _Tokenizer:
-    content = path.read_bytes()
-    try:
-        pieces = dict(enumerate(read_pieces(content)))
-    except ValueError:
-        pieces = {}  # a format of its own under that name
-    tokens = {**pieces, **_added(path.parent)} if pieces else {}
-    return _Tokenizer(hashlib.sha256(content).hexdigest(), tokens)
+    content = read_bytes(path, most=_MOST_BYTES)
+    if not begins_with_pieces(content):
+        return _as_it_is(path)  # a format of its own under that name
+    return _Tokenizer(hashlib.sha256(content).hexdigest(), dict(enumerate(read_pieces(content))))
+
+
+def _as_it_is(path: Path) -> _Tokenizer:
+    """A file of a format that isn't read here: only the same file is known to be the same tokenizer."""
+    content = read_bytes(path, most=_MOST_BYTES)
+    if not content.strip():
+        raise ValueError("it is blank")
+    if replaced := what_replaced(path):
+        raise ValueError(replaced)
+    return _Tokenizer(hashlib.sha256(content).hexdigest(), {})
 
 
 def _of_byte_pairs(path: Path) -> _Tokenizer:
-    vocabulary = json.loads(path.read_text(encoding="utf-8"))
-    merges_file = path.parent / "merges.txt"
-    lines = merges_file.read_text(encoding="utf-8").splitlines() if merges_file.is_file() else []
-    added = _added(path.parent)
+    vocabulary = read_json(path, "tokenizer", most=_MOST_BYTES)
+    lines = _lines(path.with_name("merges.txt"))
     content = {
         "type": "BPE",
         "vocabulary": _vocabulary(vocabulary),
-        "added": sorted(added.items()),
         "merges": _merges(line for line in lines if line and not line.startswith("#version")),
     }
-    tokens = {number: token for token, number in vocabulary.items()}
-    return _Tokenizer(_digest(content), {**tokens, **added})
+    return _Tokenizer(_digest(content), _checked({number: token for token, number in vocabulary.items()}))
+
+
+def _lines(path: Path) -> list[str]:
+    if not path.is_file() or not path.stat().st_size:
+        return []
+    with reading(path, "list of merges"):
+        return read_bytes(path, most=_MOST_BYTES).decode("utf-8").splitlines()
+
+
+def _checked(tokens: Mapping[int, str]) -> Mapping[int, str]:
+    if not tokens:
+        raise ValueError("it holds no token")
+    if not all(isinstance(number, int) and isinstance(text, str) for number, text in tokens.items()):
+        raise TypeError("each of its tokens must be a text with a number")
+    return tokens
 
 
 def _added(directory: Path) -> dict[int, str]:
-    path = directory / "added_tokens.json"
-    entries = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    return {number: token for token, number in entries.items()}
+    """Tokens by number that files beside a tokenizer's own add: added_tokens.json, and tokenizer_config.json's table.
+
+    Transformers reads both (`_from_pretrained`, tokenization_utils_base.py), the table first where there is one.
+    """
+    found: dict[int, str] = {}
+    older, newer = directory / "added_tokens.json", directory / "tokenizer_config.json"
+    if older.is_file():
+        entries = read_json(older, "table of added tokens")
+        with reading(older, "table of added tokens"):
+            found.update({int(number): str(token) for token, number in entries.items()})
+    if newer.is_file():
+        entries = read_json(newer, "tokenizer's configuration")
+        with reading(newer, "tokenizer's configuration"):
+            table = (entries.get("added_tokens_decoder") or {}).items()
+            found.update({int(number): _content(token) for number, token in table})
+    return found
+
+
+def _content(token: Any) -> str:
+    return str(token["content"] if isinstance(token, dict) else token)
 
 
 def _digest(content: object) -> str:

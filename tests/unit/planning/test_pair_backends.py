@@ -63,7 +63,20 @@ def test_vllm_s_first_engine_splits_no_draft() -> None:
     checked("DraftTarget", draft, target__parallelism={"tensor": 8}, runtime__release="25.08", **VLLM)
 
 
-@pytest.mark.parametrize("published", ["gptq", "awq", "bitsandbytes"])
+UNKNOWN_TO_LLM_API = [
+    "gptq",
+    "awq",
+    "bitsandbytes",
+    "compressed-tensors",
+    "hqq",
+    "gguf",
+    "torchao",
+    "fp8_dynamic",
+    "new",
+]
+
+
+@pytest.mark.parametrize("published", UNKNOWN_TO_LLM_API)
 def test_formats_that_the_llm_api_can_not_load_are_refused(published: str) -> None:
     assert refused("None", target=facts(quantization=published), **LLM_API) == [
         (
@@ -75,6 +88,84 @@ def test_formats_that_the_llm_api_can_not_load_are_refused(published: str) -> No
             ),
         )
     ]
+
+
+@pytest.mark.parametrize("role", ["target", "draft"])
+def test_the_format_of_either_model_counts(role: str) -> None:
+    pair = {"target": facts(), "draft": small(), role: small(quantization="hqq")}
+
+    assert [found[:2] for found in refused("DraftTarget", pair["draft"], target=pair["target"], **LLM_API)] == [
+        ("QuantizationUnsupported", f"spec.{role}.source")
+    ]
+
+
+@pytest.mark.parametrize("published", ["", "fp8", "mxfp4", "modelopt_nvfp4", "modelopt_w4a8_awq"])
+def test_formats_that_the_llm_api_loads_pass(published: str) -> None:
+    checked("None", None, target=facts(quantization=published), placement__gpu={"product": "NVIDIA-B200"}, **LLM_API)
+
+
+def test_mxfp4_is_loaded_from_tensorrt_llm_1_0_on() -> None:
+    older: Json = {**LLM_API, "runtime__release": "25.07"}
+
+    assert refused("None", target=facts(quantization="mxfp4"), **older)[0][0] == "QuantizationUnsupported"
+
+
+@pytest.mark.parametrize("published", UNKNOWN_TO_LLM_API)
+def test_vllm_is_left_to_judge_published_formats_itself(published: str) -> None:
+    checked("None", None, target=facts(quantization=published), **VLLM)
+
+
+READERS = [
+    ("BertForMaskedLM", "bert"),
+    ("BertLMHeadModel", "bert"),
+    ("RobertaForCausalLM", ""),
+    ("XLMRobertaForSequenceClassification", "xlm-roberta"),
+    ("DistilBertForSequenceClassification", "distilbert"),
+    ("ModernBertForMaskedLM", "modernbert"),
+    ("DebertaV2ForTokenClassification", "deberta-v2"),
+    ("T5ForConditionalGeneration", "t5"),
+    ("MT5ForConditionalGeneration", "mt5"),
+    ("T5GemmaForConditionalGeneration", "t5gemma"),
+    ("BartForConditionalGeneration", "bart"),
+    ("MBartForConditionalGeneration", "mbart"),
+    ("PegasusForConditionalGeneration", "pegasus"),
+    ("WhisperForConditionalGeneration", "whisper"),
+    ("LlamaForSequenceClassification", "llama"),
+    ("Qwen2ForSequenceClassification", "qwen2"),
+    ("Qwen3ForTokenClassification", "qwen3"),
+    ("Qwen2ForRewardModel", "qwen2"),
+    ("Qwen3ForTextEmbedding", "qwen3"),
+    ("GPT2ForSequenceClassification", "gpt2"),
+    ("MistralModel", "mistral"),
+]
+
+
+@pytest.mark.parametrize("backend", [LLM_API, VLLM])
+@pytest.mark.parametrize(("architecture", "family"), READERS)
+def test_models_that_continue_no_text_are_refused(backend: Json, architecture: str, family: str) -> None:
+    target = facts(architecture=architecture, model_type=family)
+
+    assert [found[:2] for found in refused("None", target=target, **backend)] == [
+        ("UnsupportedArchitecture", "spec.target.source")
+    ]
+
+
+@pytest.mark.parametrize("backend", [LLM_API, VLLM])
+@pytest.mark.parametrize(
+    ("architecture", "family"),
+    [
+        ("LlamaForCausalLM", "llama"),
+        ("GPT2LMHeadModel", "gpt2"),
+        ("ChatGLMModel", "chatglm"),
+        ("InternVLChatModel", "internvl_chat"),
+        ("Gemma3ForConditionalGeneration", "gemma3_text"),
+        ("Qwen2_5_VLForConditionalGeneration", "qwen2"),
+        ("MiniCPMV", "minicpmv"),
+        ("BaichuanForCausalLM", "baichuan"),
+    ],
+)
+def test_decoders_of_every_name_pass(backend: Json, architecture: str, family: str) -> None:
+    checked("None", None, target=facts(architecture=architecture, model_type=family), **backend)
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,19 @@ def test_a_pair_that_does_not_fit_has_no_next_step() -> None:
         content_of(made).pair(ContentFacts(models={"target": facts(), "draft": facts()}))
 
 
+@pytest.mark.parametrize(("backend", "refused"), [("LLMAPI", True), ("VLLM", False)])
+def test_a_context_that_yarn_stretches_is_served_where_the_backend_stretches_it(backend: str, *, refused: bool) -> None:
+    made = model(BASELINE, runtime__backend=backend, serving__maxSequenceLength=65536)
+    target = facts(context_length=131072, unstretched_context_length=32768)
+    step = content_of(made)
+
+    if refused:
+        with pytest.raises(Refused, match="the target's context of 32768"):
+            step.pair(ContentFacts(models={"target": target}))
+    else:
+        assert step.pair(ContentFacts(models={"target": target})).facts.models["target"].context_length == 131072
+
+
 def test_the_claims_of_serving_are_without_the_quantizers_texts() -> None:
     made = model(BASELINE_ENGINE, target__quantization=CALIBRATED)
     known = ContentFacts(models=facts_of(made), data_sets={"target-calibration": DATA_SET})

@@ -51,10 +51,18 @@ class _Pickler(pickle.Pickler):
 
 
 def write_safetensors(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """A safetensors file with that header and no weights."""
+    """A safetensors file with tensors of these shapes that take no room."""
     header = {name: {"dtype": "F16", "shape": shape, "data_offsets": [0, 0]} for name, shape in shapes.items()}
     text = json.dumps({"__metadata__": {"format": "pt"}, **header}).encode()
     path.write_bytes(struct.pack("<Q", len(text)) + text)
+
+
+def write_weights(path: Path, *, size: int = 1000) -> None:
+    """A whole safetensors file of that many bytes with one tensor."""
+    length = size - 8
+    header = {"weight": {"dtype": "U8", "shape": [length // 2], "data_offsets": [0, length // 2]}}
+    text = json.dumps(header).encode().ljust(length - length // 2)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + bytes(length // 2))
 
 
 def write_checkpoint(path: Path, content: object, *, protocol: int = 2) -> None:

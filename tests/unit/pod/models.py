@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from tests.unit.pod.checkpoints import write_weights
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -34,5 +36,5 @@ def write_model(
     merged = {key: value for key, value in {**CONFIG, **(config or {})}.items() if value is not None}
     (directory / "config.json").write_text(json.dumps(merged))
     (directory / "tokenizer.json").write_text(json.dumps(tokenizer or TOKENIZER))
-    (directory / "model.safetensors").write_bytes(b"x" * 1000)
+    write_weights(directory / "model.safetensors")
     return directory

@@ -37,11 +37,12 @@ EAGLE: Shapes = {
 }
 EAGLE3: Shapes = {
     "d2t": (32000,),
-    "t2d": (128256,),
+    "t2d": (32000,),
     "fc.weight": (4096, 12288),
     "midlayer.self_attn.q_proj.weight": (4096, 8192),
     "lm_head.weight": (32000, 4096),
 }
+NORM: Shapes = {"norm.weight": (4096,)}
 WHOLE: Shapes = {
     "model.embed_tokens.weight": (32000, 4096),
     "model.layers.0.mlp.up_proj.weight": (11008, 4096),
@@ -86,10 +87,10 @@ def facts_of(path: Path, config: Json, shapes: Shapes, *, weights: str = "model.
         ({}, {"fc.weight": (4096, 12288)}, "Eagle3Head"),
         ({}, WHOLE, "Model"),
         ({"draft_vocab_size": 32000}, WHOLE, "Eagle3Head"),
-        ({"architectures": ["LlamaForCausalLMEagle3"]}, {}, "Eagle3Head"),
-        ({"architectures": ["EagleLlamaForCausalLM"]}, {}, "EagleHead"),
+        ({"architectures": ["LlamaForCausalLMEagle3"]}, NORM, "Eagle3Head"),
+        ({"architectures": ["EagleLlamaForCausalLM"]}, NORM, "EagleHead"),
         ({"architectures": ["LlamaForCausalLMEagle3"]}, EAGLE3, "Eagle3Head"),
-        ({"eagle_config": {"use_aux_hidden_state": True}}, {}, "Eagle3Head"),
+        ({"eagle_config": {"use_aux_hidden_state": True}}, NORM, "Eagle3Head"),
         ({"num_hidden_layers": 32}, EAGLE, "Model"),
     ],
 )
@@ -100,11 +101,43 @@ def test_a_head_is_told_by_its_config_and_tensors(
     assert facts_of(tmp_path, {**LLAMA_LAYER, **config}, shapes, weights=weights).kind == kind
 
 
-def test_a_head_whose_weights_cannot_be_read_is_told_by_its_config(tmp_path: Path) -> None:
-    directory = directory_of(tmp_path, {**LLAMA_LAYER, "draft_vocab_size": 32000}, {})
-    (directory / "model.safetensors").write_bytes(b"x" * 100)
+@pytest.mark.parametrize("content", [b"x" * 100, b"", b"\x02\0\0\0\0\0\0\0{}"])
+def test_a_head_without_a_readable_tensor_is_refused(tmp_path: Path, content: bytes) -> None:
+    directory = directory_of(tmp_path, {**LLAMA_LAYER, "draft_vocab_size": 32000}, NORM)
+    (directory / "model.safetensors").write_bytes(content)
 
-    assert read_facts(directory).kind == "Eagle3Head"
+    with pytest.raises(ProgramFailure, match=r"model\.safetensors") as caught:
+        read_facts(directory)
+
+    assert (caught.value.reason, caught.value.terminal) == ("UnreadableModel", True)
+
+
+@pytest.mark.parametrize(
+    ("config", "tensors", "said"),
+    [
+        ({"draft_vocab_size": 16000}, {}, "d2t has 32000 rows, and config.json makes them 16000"),
+        ({"vocab_size": 128256}, {}, "t2d has 32000 rows, and config.json makes them 128256"),
+        ({"draft_vocab_size": 32000}, {"lm_head.weight": (16000, 4096)}, "lm_head.weight has 16000 rows"),
+        ({"draft_vocab_size": 16000}, {"d2t": (), "lm_head.weight": (16000, 4096)}, "no tensor d2t says which"),
+    ],
+)
+@pytest.mark.parametrize("prefix", ["", "model."])
+def test_a_head_whose_tensors_contradict_its_config_is_refused(
+    tmp_path: Path, config: Json, tensors: Shapes, said: str, prefix: str
+) -> None:
+    shapes = {f"{prefix}{name}": shape for name, shape in {**EAGLE3, **tensors}.items() if shape}
+    directory = directory_of(tmp_path, {**LLAMA_LAYER, **config}, shapes)
+
+    with pytest.raises(ProgramFailure, match=said) as caught:
+        read_facts(directory)
+
+    assert caught.value.reason == "UnsupportedConfig"
+
+
+def test_a_head_s_own_vocabulary_is_read_from_its_tensors(tmp_path: Path) -> None:
+    shapes = {**EAGLE3, "d2t": (8000,), "lm_head.weight": (8000, 4096)}
+
+    assert facts_of(tmp_path, LLAMA_LAYER, shapes).draft_vocabulary_size == 8000
 
 
 @pytest.mark.parametrize(
@@ -112,7 +145,7 @@ def test_a_head_whose_weights_cannot_be_read_is_told_by_its_config(tmp_path: Pat
     [
         ({}, EAGLE3, 4096),
         ({"hidden_size": 6144}, {**EAGLE3, "fc.weight": (6144, 24576)}, 8192),
-        ({"hidden_size": 6144, "target_hidden_size": 8192, "draft_vocab_size": 32000}, {}, 8192),
+        ({"hidden_size": 6144, "target_hidden_size": 8192, "draft_vocab_size": 32000}, NORM, 8192),
         ({}, EAGLE, None),
     ],
 )
@@ -193,13 +226,13 @@ def test_a_head_in_the_speculators_format_names_its_verifier(tmp_path: Path) -> 
         "transformer_layer_config": {**LLAMA_LAYER, "vocab_size": 151936},
     }
 
-    facts = facts_of(tmp_path, config, EAGLE3)
+    facts = facts_of(tmp_path, config, {**EAGLE3, "t2d": (151936,)})
 
     assert (facts.kind, facts.declared_base, facts.vocabulary_size) == ("Eagle3Head", "Qwen/Qwen3-8B", 151936)
 
 
 def test_a_speculator_of_an_unknown_kind_is_refused(tmp_path: Path) -> None:
-    directory = directory_of(tmp_path, {**LLAMA_LAYER, "speculators_model_type": "mlp"}, {})
+    directory = directory_of(tmp_path, {**LLAMA_LAYER, "speculators_model_type": "mlp"}, NORM)
 
     with pytest.raises(ProgramFailure, match="speculators_model_type must be one of eagle, eagle3"):
         read_facts(directory)

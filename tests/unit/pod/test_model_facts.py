@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from specdec_operator.api.v1alpha1.model_facts import ModelFacts
 from specdec_operator.pod.errors import ProgramFailure
 from specdec_operator.pod.inputs import InspectInput
 from specdec_operator.pod.inspect_model import inspect_model
 from specdec_operator.pod.model_facts import Facts, read_facts
-from tests.unit.pod.models import TOKENIZER, write_model
+from tests.unit.pod.checkpoints import write_weights
+from tests.unit.pod.models import CONFIG, TOKENIZER, write_model
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,10 +92,10 @@ def test_a_broken_config_is_unreadable(tmp_path: Path) -> None:
 
 def test_weights_of_the_index_are_counted(tmp_path: Path) -> None:
     model = write_model(tmp_path)
-    (model / "part-1.safetensors").write_bytes(b"x" * 10)
+    write_weights(model / "part-1.safetensors", size=300)
     (model / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"w": "part-1.safetensors"}}))
 
-    assert read_facts(model).weight_bytes == 10
+    assert read_facts(model).weight_bytes == 300
 
 
 def test_weights_that_the_index_names_must_be_there(tmp_path: Path) -> None:
@@ -101,9 +105,131 @@ def test_weights_that_the_index_names_must_be_there(tmp_path: Path) -> None:
     assert reason(model) == "WeightsMissing"
 
 
+@pytest.mark.parametrize(
+    "index",
+    [
+        "[]",
+        "7",
+        '"text"',
+        "null",
+        "{",
+        "{}",
+        "[" * 200_000,
+        '{"weight_map":' * 100_000,
+        '{"weight_map": []}',
+        '{"weight_map": 7}',
+        '{"weight_map": {}}',
+        '{"weight_map": {"w": 7}}',
+        '{"weight_map": {"w": ["model.safetensors"]}}',
+        '{"weight_map": {"w": {}}}',
+        '{"weight_map": {"w": null}}',
+        "9" * 10_000,
+        "\ud800",
+        "",
+    ],
+)
+@pytest.mark.parametrize("name", ["model.safetensors.index.json", "pytorch_model.bin.index.json"])
+def test_an_index_that_is_no_index_is_unreadable(tmp_path: Path, name: str, index: str) -> None:
+    model = write_model(tmp_path)
+    (model / name).write_bytes(index.encode("utf-8", "surrogatepass"))
+
+    with pytest.raises(ProgramFailure, match=name) as caught:
+        read_facts(model)
+
+    assert (caught.value.reason, caught.value.terminal) == ("UnreadableModel", True)
+
+
+@pytest.mark.parametrize("name", ["../model.safetensors", "/etc/passwd", "\\ud800", ""])
+def test_a_file_that_an_index_names_must_lie_in_the_directory(tmp_path: Path, name: str) -> None:
+    model = write_model(tmp_path / "model")
+    write_weights(tmp_path / "model.safetensors")
+    (model / "model.safetensors.index.json").write_text('{"weight_map": {"w": "' + name + '"}}')
+
+    with pytest.raises(ProgramFailure) as caught:
+        read_facts(model)
+
+    assert (caught.value.reason, len(caught.value.message.encode()) > 0) == ("WeightsMissing", True)
+
+
+def test_weights_in_folders_are_another_framework_s(tmp_path: Path) -> None:
+    model = write_model(tmp_path)
+    (model / "onnx").mkdir()
+    (model / "onnx" / "model.safetensors").write_bytes(b"not read")
+
+    assert read_facts(model).weight_bytes == 1000
+
+
+@pytest.mark.parametrize("name", ["weights.pt", "pytorch_model.bin"])
+def test_a_whole_model_s_weights_must_be_readable_too(tmp_path: Path, name: str) -> None:
+    model = write_model(tmp_path)
+    (model / "model.safetensors").unlink()
+    (model / name).write_bytes(b"<!DOCTYPE html>")
+
+    assert reason(model) == "UnreadableModel"
+
+
+@pytest.mark.parametrize("file", ["config.json", "tokenizer.json", "hf_quant_config.json", "generation_config.json"])
+@given(content=st.binary(max_size=40) | st.text(max_size=40).map(lambda text: text.encode("utf-8", "replace")))
+def test_whatever_a_file_holds_it_is_named_or_read(
+    tmp_path_factory: pytest.TempPathFactory, file: str, content: bytes
+) -> None:
+    model = write_model(tmp_path_factory.getbasetemp() / f"foreign-{file}", config={"eos_token_id": None})
+    (model / file).write_bytes(content)
+
+    with contextlib.suppress(ProgramFailure):
+        read_facts(model)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(
+    changes=st.dictionaries(
+        st.sampled_from(
+            [
+                *CONFIG,
+                "model_type",
+                "rope_scaling",
+                "rope_parameters",
+                "layer_types",
+                "sliding_window_pattern",
+                "text_config",
+                "quantization_config",
+                "speculators_config",
+                "head_dim",
+                "kv_lora_rank",
+                "qk_rope_head_dim",
+                "multi_query",
+                "draft_vocab_size",
+                "num_nextn_predict_layers",
+                "medusa_num_heads",
+            ]
+        ),
+        VALUES,
+        max_size=3,
+    )
+)
+def test_whatever_a_config_says_its_facts_fit_the_api_or_it_is_refused(
+    tmp_path_factory: pytest.TempPathFactory, changes: dict[str, Any]
+) -> None:
+    model = write_model(tmp_path_factory.getbasetemp() / "foreign")
+    (model / "config.json").write_text(json.dumps({**CONFIG, **changes}))
+
+    try:
+        wire = json.dumps(read_facts(model).to_wire())
+    except ProgramFailure as failure:
+        assert (failure.terminal, len(failure.message.encode()) > 0) == (True, True)  # noqa: PT017 - it may fit as well
+    else:
+        ModelFacts.model_validate_json(wire)
+
+
 def test_weights_shipped_twice_count_once(tmp_path: Path) -> None:
     model = write_model(tmp_path)
-    (model / "consolidated.safetensors").write_bytes(b"x" * 1000)
+    write_weights(model / "consolidated.safetensors")
 
     assert read_facts(model).weight_bytes == 1000
 

@@ -146,3 +146,82 @@ def test_a_declared_base_that_cannot_be_a_name_counts_as_none(tmp_path: Path, ba
 )
 def test_layers_that_look_at_the_whole_text_are_counted(tmp_path: Path, config: Json, full: int | None) -> None:
     assert read_facts(write_model(tmp_path, config=config)).full_attention_layers == full
+
+
+@pytest.mark.parametrize(
+    ("pattern", "full"),
+    [
+        ("LLLLLG", 2),
+        ("LLLG", 3),
+        ("llg", 4),
+        ("6", 2),
+        ("G", None),
+        ("4", 3),
+        (0, None),
+        ("", None),
+        ("odd", None),
+        ([], None),
+    ],
+)
+def test_a_pattern_of_layers_may_be_a_text(tmp_path: Path, pattern: object, full: int | None) -> None:
+    config = {"num_hidden_layers": 12, "sliding_window_pattern": pattern}
+
+    assert read_facts(write_model(tmp_path, config=config)).full_attention_layers == full
+
+
+def test_a_falcon_that_names_no_positions_has_its_class_s(tmp_path: Path) -> None:
+    config = {**dict.fromkeys(CONFIG), **FALCON, "max_position_embeddings": None, "num_kv_heads": 71}
+
+    facts = read_facts(write_model(tmp_path, config=config))
+
+    assert (facts.context_length, facts.key_value_heads) == (2048, 1)
+
+
+def test_a_falcon_of_the_new_architecture_has_the_key_value_heads_that_it_names(tmp_path: Path) -> None:
+    config = {**dict.fromkeys(CONFIG), **FALCON, "new_decoder_architecture": True, "num_kv_heads": 8}
+
+    assert read_facts(write_model(tmp_path, config=config)).key_value_heads == 8
+
+
+def test_tokens_that_config_does_not_name_are_those_of_generation(tmp_path: Path) -> None:
+    model = write_model(tmp_path, config={"bos_token_id": None, "eos_token_id": None})
+    (model / "generation_config.json").write_text(json.dumps({"bos_token_id": 7, "eos_token_id": [8, 9]}))
+
+    facts = read_facts(model)
+
+    assert (facts.bos_token_id, facts.eos_token_ids) == (7, (8, 9))
+
+
+def test_tokens_that_config_names_are_not_those_of_generation(tmp_path: Path) -> None:
+    model = write_model(tmp_path)
+    (model / "generation_config.json").write_text(json.dumps({"bos_token_id": 7, "eos_token_id": [8, 9]}))
+
+    assert read_facts(model).eos_token_ids == (2, 3)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"architectures": ["\ud800"]},
+        {"architectures": [7]},
+        {"architectures": {"a": 1}},
+        {"eos_token_id": float("inf")},
+        {"eos_token_id": 10**30},
+        {"vocab_size": float("inf")},
+        {"vocab_size": float("nan")},
+        {"hidden_size": 10**30},
+        {"torch_dtype": "\udcff"},
+        {"is_encoder_decoder": True},
+    ],
+)
+def test_a_value_that_no_model_has_is_refused_by_its_file(tmp_path: Path, config: Json) -> None:
+    with pytest.raises(ProgramFailure, match=r"config\.json: ") as caught:
+        read_facts(write_model(tmp_path, config=config))
+
+    assert (caught.value.reason, caught.value.terminal) == ("UnsupportedConfig", True)
+    assert caught.value.message.encode()
+
+
+@pytest.mark.parametrize("family", ["\ud800", 7, ["llama"], {"a": {}}])
+def test_a_family_that_cannot_be_a_name_counts_as_none(tmp_path: Path, family: object) -> None:
+    assert read_facts(write_model(tmp_path, config={"model_type": family})).model_type == ""

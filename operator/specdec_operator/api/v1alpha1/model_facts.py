@@ -46,7 +46,10 @@ class ModelFacts(StatusModel):
     data_type: Annotated[str, Field(max_length=32)]
     """float16, bfloat16 or float32."""
     context_length: Annotated[int, Field(ge=1)]
-    """The longest text that the model was made for, in tokens; 2147483647 for heads that attend to nothing."""
+    """The longest text that the model was made for, in tokens, stretched as `rope_scaling` says; 2147483647 for heads
+    that attend to nothing."""
+    unstretched_context_length: Annotated[int, Field(ge=1)] | None = None
+    """The longest text that TensorRT-LLM's LLM API takes, which does not stretch it by YaRN; left out if the same."""
     intermediate_size: Annotated[int, Field(ge=1)] | None = None
     """Width of the feed-forward layers."""
     full_attention_layers: Annotated[int, Field(ge=1)] | None = None
