@@ -5,7 +5,7 @@ A `ServingPlan` says what the pods run. Its key names the revision: equal plans 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from specdec_operator.api.v1alpha1.artifact_inputs import AssembleInput, MountedModel
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.runtime import Backend
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
     from specdec_operator.planning.resolution import Resolution
+    from specdec_operator.pod.inputs import ModelTemplate
 
 _GIB = 1024**3
 _RENDERERS: Final[Mapping[Backend, Callable[[ServingRequest], ServingFiles]]] = {
@@ -116,7 +117,7 @@ def plan_serving(
     backend = resolution.backend
     files = openai.with_front_end(_RENDERERS[backend](request), request, backend=backend)
     assembled = AssembleProgramInput(
-        output=REPOSITORY, models=files.templates, revision_model=files.endpoint_model, revision="", expected_digest=""
+        output=REPOSITORY, models=_models(files), revision_model=files.endpoint_model, revision="", expected_digest=""
     )
     return ServingPlan(
         resolution=resolution,
@@ -213,6 +214,19 @@ def _check(
         engines=expectations,
         vllm_version=resolution.release.version_for("VLLM") if resolution.backend == "VLLM" else "",
         model_directories=tuple(_served_directories(spec, resolution, request).values()),
+    )
+
+
+def _models(files: ServingFiles) -> tuple[ModelTemplate, ...]:
+    """The model repository, whose endpoint model must declare what probes, proofs and clients are to send."""
+    sent = {tensor.name: tensor for tensors in (files.tensors, *files.counted) for tensor in tensors}
+    expected = {name: tensor.triton_type for name, tensor in sorted(sent.items())}
+    return tuple(
+        replace(template, expected_inputs=expected)
+        # Without a template of the image the backend itself declares the inputs.
+        if template.name == files.endpoint_model and template.candidates
+        else template
+        for template in files.templates
     )
 
 

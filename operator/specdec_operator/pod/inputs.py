@@ -134,6 +134,7 @@ class ModelTemplate(Document):
         files: relative path and text of files written as they are, but for the placeholders of probes.
         probes: spellings that the image is asked for.
         expected_parameters: string parameters that the result must hold.
+        expected_inputs: inputs that it must declare, with their types: Triton refuses a request with any other.
     """
 
     name: str
@@ -146,6 +147,7 @@ class ModelTemplate(Document):
     files: Mapping[str, str] = field(default_factory=dict)
     probes: tuple[SpellingProbe, ...] = ()
     expected_parameters: Mapping[str, str] = field(default_factory=dict)
+    expected_inputs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

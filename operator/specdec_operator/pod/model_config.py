@@ -76,6 +76,16 @@ def parameters(message: Message) -> dict[str, str]:
     return found
 
 
+def inputs(message: Message) -> dict[str, str]:
+    """The inputs with their types, as in TYPE_INT32."""
+    found: dict[str, str] = {}
+    for entry in message.values("input"):
+        if isinstance(entry, Message):
+            datatype = get_field(entry, "data_type")
+            found[str(get_field(entry, "name"))] = datatype.name if isinstance(datatype, EnumValue) else ""
+    return found
+
+
 def set_parameter(message: Message, key: str, value: str) -> Message:
     """Add a string parameter, or replace it."""
     others = tuple(entry for entry in message.values("parameters") if _parameter(entry)[0] != key)

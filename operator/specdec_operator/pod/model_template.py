@@ -13,6 +13,7 @@ from specdec_operator.pod.model_config import (
     fill,
     from_json,
     get_field,
+    inputs,
     parameters,
     set_field,
     set_parameter,
@@ -150,6 +151,9 @@ def _expectations(template: ModelTemplate, read: Message) -> Iterator[tuple[str,
     present = parameters(read)
     for key, text in {**template.parameters, **template.expected_parameters}.items():
         yield f"parameter {key}", text, present.get(key)
+    declared = inputs(read)
+    for name, datatype in template.expected_inputs.items():
+        yield f"input {name}", datatype, declared.get(name)
 
 
 def _files(directory: Path) -> Iterator[Path]:

@@ -96,6 +96,11 @@ class RequestTensor:
     shape: tuple[int, ...]
     values: tuple[str | int | float | bool, ...]
 
+    @property
+    def triton_type(self) -> str:
+        """Its type as a model's configuration names it."""
+        return "TYPE_STRING" if self.datatype == "BYTES" else f"TYPE_{self.datatype}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Derived:

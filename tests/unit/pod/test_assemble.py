@@ -168,6 +168,15 @@ def test_a_result_without_an_expected_parameter_is_refused(image: Path) -> None:
     assert reason(plan(image, expected_parameters={"gpt_model_path": "/engines/draft"})) == "AssemblyMismatch"
 
 
+@pytest.mark.parametrize("expected", [{"return_perf_metrics": "TYPE_BOOL"}, {"max_tokens": "TYPE_INT64"}])
+def test_a_template_that_does_not_declare_what_is_sent_is_a_mismatch(image: Path, expected: dict[str, str]) -> None:
+    with (image / "config.pbtxt").open("a") as template:
+        template.write('input [ { name: "max_tokens" data_type: TYPE_INT32 dims: [ 1 ] } ]\n')
+    assemble(plan(image, expected_inputs={"max_tokens": "TYPE_INT32"}))
+
+    assert reason(plan(image, expected_inputs=expected)) == "AssemblyMismatch"
+
+
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd"])
 def test_a_file_cannot_leave_its_model(image: Path, path: str) -> None:
     assert reason(plan(image, files={path: ""})) == "PathOutsideStore"
