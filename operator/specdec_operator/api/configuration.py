@@ -10,7 +10,7 @@ from specdec_operator.api.documents import DocumentError, read_one
 from specdec_operator.api.findings import as_stored, check_model, unwritten
 from specdec_operator.api.model import ApiModel
 from specdec_operator.api.v1alpha1 import patterns
-from specdec_operator.api.v1alpha1.scalars import LabelValue
+from specdec_operator.api.v1alpha1.scalars import Driver, LabelValue
 from specdec_operator.api.v1alpha1.storage import Storage
 
 if TYPE_CHECKING:
@@ -53,6 +53,11 @@ class OperatorConfiguration(ApiModel):
     """The store of models that declare none."""
     gpu_product: LabelValue | None = None
     """The GPU product of models that declare none."""
+    gpu_driver: Driver | None = None
+    """The oldest NVIDIA driver of the GPU nodes: a release that it does not run is no default, and refused."""
+    minimum_driver: Driver | None = None
+    """The oldest NVIDIA driver to run models on that name none in `runtime.minimumDriver`, in place of what is known of
+    each release."""
     default_releases: DefaultReleases = DefaultReleases()
     """The release of models that name none."""
     releases: Annotated[list[dict[str, Any]], Field(max_length=64)] = []

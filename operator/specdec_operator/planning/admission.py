@@ -15,10 +15,11 @@ from specdec_operator.planning.resolution import Resolution, needs_store, resolv
 from specdec_operator.runtimes import environment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from specdec_operator.api.configuration import OperatorConfiguration
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel, SpeculativeModelSpec
+    from specdec_operator.planning.drivers import NodeLabels
     from specdec_operator.runtimes.table import CapabilityTable
 
 MOST_DEVICES = 64
@@ -26,17 +27,29 @@ MOST_DEVICES = 64
 
 
 def admit(
-    model: SpeculativeModel, *, table: CapabilityTable, configuration: OperatorConfiguration, refresh: str = ""
+    model: SpeculativeModel,
+    *,
+    table: CapabilityTable,
+    configuration: OperatorConfiguration,
+    refresh: str = "",
+    nodes: Sequence[NodeLabels] = (),
 ) -> Resolution:
     """Fill in a model's spec, with the pins that its status keeps.
 
     Args:
         refresh: The value of the annotation `specdec.dev/refresh`.
+        nodes: The labels of the GPU nodes; empty where they are not read.
 
     Raises:
         Refused: With everything that the spec alone shows to be wrong.
     """
-    resolution, found = _resolved(model, table=table, configuration=configuration, refresh=refresh)
+    try:
+        resolution: Resolution | None = resolve(
+            model.spec, table=table, configuration=configuration, pins=model.status.pins, refresh=refresh, nodes=nodes
+        )
+        found: list[Refusal] = []
+    except Refused as refused:
+        resolution, found = None, list(refused.refusals)
     found += _own_refusals(model.spec, configuration)
     if resolution is not None:
         found += _release_environment(model.spec, resolution)
@@ -56,17 +69,6 @@ def refusals(
     except Refused as refused:
         return refused.refusals
     return ()
-
-
-def _resolved(
-    model: SpeculativeModel, *, table: CapabilityTable, configuration: OperatorConfiguration, refresh: str
-) -> tuple[Resolution | None, list[Refusal]]:
-    try:
-        pins = model.status.pins
-        resolution = resolve(model.spec, table=table, configuration=configuration, pins=pins, refresh=refresh)
-    except Refused as refused:
-        return None, list(refused.refusals)
-    return resolution, []
 
 
 def _own_refusals(spec: SpeculativeModelSpec, configuration: OperatorConfiguration) -> list[Refusal]:

@@ -9,6 +9,7 @@ from specdec_operator.planning.refusal import Refusal
 if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.runtime import Backend
     from specdec_operator.api.v1alpha1.speculation import Method
+    from specdec_operator.planning.drivers import Drivers
     from specdec_operator.runtimes.release import Release
     from specdec_operator.runtimes.table import CapabilityTable
 
@@ -63,16 +64,17 @@ def default_refusals(method: Method, backend: Backend, *, table: CapabilityTable
     return [Refusal(reason="ReleaseDefect", path=_RELEASE, message=message)]
 
 
-def choice(method: Method, backend: Backend, release: Release, *, table: CapabilityTable) -> str:
+def choice(method: Method, backend: Backend, release: Release, *, table: CapabilityTable, drivers: Drivers) -> str:
     """Why a release was chosen where a spec names none: what is inside, and what was passed over."""
     runtime = table.words.of_backend(backend).runtime
+    run_by = f", run by {told}" if (told := drivers.told()) else ""
     said = (
-        f"the newest release that serves {method} on {backend} without a known blocking defect "
+        f"the newest release that serves {method} on {backend} without a known blocking defect{run_by} "
         f"({runtime} {release.version_for(backend)})"
     )
     names = [known.name for known in table.releases]
     newer = [table.releases[index] for index in range(names.index(release.name) + 1, len(names))]
-    passed = [f"{other.name} ({_lack(method, backend, other)})" for other in newer if not other.simulator]
+    passed = [f"{other.name} ({_lack(method, backend, other, drivers)})" for other in newer if not other.simulator]
     lesser = [defect.id for defect in release.lesser_defects(backend, method)]
     return "; ".join(
         [
@@ -83,13 +85,17 @@ def choice(method: Method, backend: Backend, release: Release, *, table: Capabil
     )[:1024]
 
 
-def _lack(method: Method, backend: Backend, release: Release) -> str:
+def _lack(method: Method, backend: Backend, release: Release, drivers: Drivers) -> str:
     if release.support(backend) is None:
         return f"no {backend}" if release.has_image_for(backend) else "no image"
     defect = release.blocking_defect(backend, method)
     if method not in release.methods(backend):
         return f"no {method}"
-    return defect.id if defect else "added by the configuration, and taken where it is named"
+    if defect:
+        return defect.id
+    if not drivers.run(release):
+        return f"needs driver {drivers.floor(release).minimum}"
+    return "added by the configuration, and taken where it is named"
 
 
 def _no_backend(method: Method, backend: Backend, release: Release, table: CapabilityTable) -> Refusal:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from specdec_operator.api.v1alpha1.artifact_inputs import BuildInput, JobGpu, MountedModel
+from specdec_operator.api.v1alpha1.artifact_inputs import BuildInput, DriverFloor, JobGpu, MountedModel
 from specdec_operator.api.v1alpha1.model_artifact import ModelArtifactSpec
 from specdec_operator.planning.artifact_request import ArtifactRequest
 from specdec_operator.planning.build_resources import build_needs
@@ -157,6 +157,7 @@ class _EngineBuild:
             directory=directory,
             ranks=ranks_of(self.role, self.spec),
             tensorrt_llm_version=self.resolution.release.required_tensorrt_llm or None,
+            driver=_driver_floor(self.resolution),
             weight_bytes=self._weight_bytes,
             memory_bytes=needs.memory_bytes,
             scratch_bytes=needs.scratch_bytes,
@@ -165,6 +166,13 @@ class _EngineBuild:
     @property
     def _weight_bytes(self) -> int:
         return sum(fact.weight_bytes for fact in self.facts.values())
+
+
+def _driver_floor(resolution: Resolution) -> DriverFloor | None:
+    floor = resolution.driver_floor
+    if not floor.minimum:
+        return None
+    return DriverFloor(minimum=floor.minimum, data_center=list(floor.data_center), source=floor.source)
 
 
 def _patterns(role: str, spec: SpeculativeModelSpec) -> FilePatterns | None:

@@ -151,7 +151,8 @@ def revision_key(spec: SpeculativeModelSpec, plan: ServingPlan, *, assembly_dige
             "environment": dict(plan.files.environment),
             "repository": plan.repository,
             "assembly": assembly_digest,
-            "check": plan.check.to_json(),
+            # Another word for where a floor was read rolls no pod.
+            "check": replace(plan.check, driver=replace(plan.check.driver, source="")).to_json(),
             "mounts": [{"directory": m.directory, **m.source.model_dump()} for m in plan.mounts],
             "size": asdict(plan.size),
             "gpus": {
@@ -209,7 +210,7 @@ def _check(
     return CheckInput(
         gpus=resolution.placement.gpus,
         gpu_product=resolution.gpu_product or "",
-        minimum_driver=resolution.release.minimum_driver_for(resolution.backend) or "",
+        driver=resolution.driver_floor,
         tensorrt_llm_version=resolution.release.required_tensorrt_llm if resolution.backend != "VLLM" else "",
         engines=expectations,
         vllm_version=resolution.release.version_for("VLLM") if resolution.backend == "VLLM" else "",

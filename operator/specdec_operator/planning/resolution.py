@@ -15,6 +15,7 @@ from specdec_operator.api.v1alpha1.status import Pin
 from specdec_operator.planning import capability, speculation_rules
 from specdec_operator.planning.choices import tree_of
 from specdec_operator.planning.draft_length import draft_tokens
+from specdec_operator.planning.drivers import known_drivers
 from specdec_operator.planning.engine_limits import engine_roles
 from specdec_operator.planning.engine_rules import is_prebuilt
 from specdec_operator.planning.keys import content_key
@@ -27,10 +28,13 @@ if TYPE_CHECKING:
 
     from specdec_operator.api.configuration import OperatorConfiguration
     from specdec_operator.api.v1alpha1.runtime import Backend
+    from specdec_operator.api.v1alpha1.speculation import Method
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
     from specdec_operator.api.v1alpha1.storage import Storage
     from specdec_operator.planning.choices import Tree
+    from specdec_operator.planning.drivers import Drivers, NodeLabels
     from specdec_operator.planning.pods import JobSettings
+    from specdec_operator.pod.driver import DriverFloor
     from specdec_operator.runtimes.table import CapabilityTable, Release
 
 RELEASE_PIN = "runtime.release"
@@ -46,6 +50,7 @@ class Resolution:
         gpu_product: The node label of builds and serving, or None for any GPU.
         storage: The store, or None if nothing is downloaded or built.
         jobs: How every Job of the model runs.
+        driver_floor: The NVIDIA drivers that run the image.
         pins: What the spec left open, with the reason.
         stock_image: Whether the image is a shipped row's, whose content is known by its TensorRT-LLM.
     """
@@ -60,6 +65,7 @@ class Resolution:
     placement: PodPlacement
     jobs: JobSettings
     pins: tuple[Pin, ...]
+    driver_floor: DriverFloor
     stock_image: bool = False
 
     @property
@@ -77,26 +83,29 @@ def resolve(
     configuration: OperatorConfiguration,
     pins: Sequence[Pin] = (),
     refresh: str = "",
+    nodes: Sequence[NodeLabels] = (),
 ) -> Resolution:
     """Fill in a spec.
 
     Args:
         pins: What was resolved before.
         refresh: The value of the annotation `specdec.dev/refresh`; a new one asks for everything anew.
+        nodes: The labels of the GPU nodes; empty where they are not read.
 
     Raises:
         Refused: A release, backend, GPU product or store is missing or can't do what is asked.
     """
     backend = default_backend(spec)
-    kept = _kept(spec, backend, table=table, pins=pins, refresh=refresh)
-    release, pin = kept or _release(spec, backend, table=table, configuration=configuration, refresh=refresh)
     product = spec.placement.gpu.product or configuration.gpu_product
+    drivers = known_drivers(spec, backend, product=product, configuration=configuration, nodes=nodes)
+    kept = _kept(spec, backend, table=table, pins=pins, refresh=refresh)
+    release, pin = kept or _release(spec, backend, table=table, drivers=drivers, refresh=refresh)
     storage = (spec.storage or configuration.storage) if needs_store(spec, backend) else None
     refusals = [
         *(
-            _release_refusals(spec, backend, release, table=table, kept=bool(kept))
+            _release_refusals(spec, backend, release, table=table, drivers=None if kept else drivers)
             if release
-            else _without_release(spec, backend, table=table, configuration=configuration)
+            else _without_release(spec, backend, table=table, drivers=drivers)
         ),
         *_gpu_product(backend, product),
         *_storage(spec, backend, storage),
@@ -116,6 +125,7 @@ def resolve(
         placement=place(spec, backend),
         jobs=job_settings(spec, image=image, gpu_product=product),
         pins=(pin,) if pin else (),
+        driver_floor=drivers.floor(release),
         stock_image=table.is_stock(image.reference, release.tensorrt_llm),
     )
 
@@ -141,7 +151,10 @@ def _kept(
 
 def _governed_by(spec: SpeculativeModelSpec, backend: Backend, refresh: str) -> str:
     image = spec.runtime.image.reference if spec.runtime.image else ""
-    return content_key({"backend": backend, "method": spec.speculation.method, "image": image, "refresh": refresh})
+    declared = {"minimumDriver": spec.runtime.minimum_driver} if spec.runtime.minimum_driver else {}
+    return content_key(
+        {"backend": backend, "method": spec.speculation.method, "image": image, "refresh": refresh, **declared}
+    )
 
 
 def _release(
@@ -149,42 +162,52 @@ def _release(
     backend: Backend,
     *,
     table: CapabilityTable,
-    configuration: OperatorConfiguration,
+    drivers: Drivers,
     refresh: str,
 ) -> tuple[Release | None, Pin | None]:
     """The release, with a pin if the spec names none; no release where none is known or fits."""
     if spec.runtime.release is not None:
         return table.find(spec.runtime.release), None
     method = spec.speculation.method
-    chosen = configuration.default_releases.of(backend)
-    release = table.find(chosen) if chosen else table.default(backend, method)
+    chosen = drivers.configuration.default_releases.of(backend)
+    release = table.find(chosen) if chosen else _default(backend, method, table=table, drivers=drivers)
     if release is None:
         return None, None
     reason = (
         "the operator's default for this backend"
         if chosen
-        else capability.choice(method, backend, release, table=table)
+        else capability.choice(method, backend, release, table=table, drivers=drivers)
     )
     governed_by = _governed_by(spec, backend, refresh)
     return release, Pin(name=RELEASE_PIN, value=release.name, reason=reason, governed_by=governed_by)
 
 
+def _default(backend: Backend, method: Method, *, table: CapabilityTable, drivers: Drivers) -> Release | None:
+    """The newest release that all known drivers run; without one, the newest that some do."""
+    everywhere = table.default(backend, method, runs=drivers.run)
+    return everywhere or table.default(backend, method, runs=drivers.run_somewhere)
+
+
 def _release_refusals(
-    spec: SpeculativeModelSpec, backend: Backend, release: Release, *, table: CapabilityTable, kept: bool
+    spec: SpeculativeModelSpec, backend: Backend, release: Release, *, table: CapabilityTable, drivers: Drivers | None
 ) -> list[Refusal]:
-    # A defect that became known later stops no model that serves already.
-    stock = spec.runtime.image is None and not kept
+    # What becomes known later, defects or drivers, stops no model that serves already: its release was kept.
+    stock = spec.runtime.image is None and drivers is not None
     found = capability.refusals(spec.speculation.method, backend, release, table=table, stock_image=stock)
-    return found or speculation_rules.release_refusals(spec, backend, release)
+    found = found or speculation_rules.release_refusals(spec, backend, release)
+    return found or (drivers.refusals(release, table=table) if drivers else [])
 
 
 def _without_release(
-    spec: SpeculativeModelSpec, backend: Backend, *, table: CapabilityTable, configuration: OperatorConfiguration
+    spec: SpeculativeModelSpec, backend: Backend, *, table: CapabilityTable, drivers: Drivers
 ) -> list[Refusal]:
-    """Why there is no release: the named one is in no row, or none serves the method."""
+    """Why there is no release: the named one is in no row, none serves the method, or no driver runs one."""
     method = spec.speculation.method
-    named = spec.runtime.release or configuration.default_releases.of(backend)
+    named = spec.runtime.release or drivers.configuration.default_releases.of(backend)
     if named is None:
+        newest = table.default(backend, method)
+        if newest is not None:
+            return drivers.refusals(newest, table=table)
         return capability.default_refusals(method, backend, table=table)
     known = ", ".join(release.name for release in table.releases)
     unknown = Refusal(

@@ -9,7 +9,7 @@ from typing import Any
 from specdec_operator.pod.command import Finished, resolve, run_command, unknown_flags
 from specdec_operator.pod.engine_config import ENGINE, missing_ranks
 from specdec_operator.pod.errors import InvalidInput, ProgramFailure
-from specdec_operator.pod.gpu import read_gpus, require_product
+from specdec_operator.pod.gpu import read_gpus, require_driver, require_product
 from specdec_operator.pod.inputs import BuildInput, BuildStep
 from specdec_operator.pod.manifest import Manifest, describe
 from specdec_operator.pod.paths import inside
@@ -39,7 +39,9 @@ def build(given: BuildInput) -> dict[str, Any]:
     for model in filter(None, (given.model, given.head)):
         _require_model(Path(model))
     require_tensorrt_llm(given.tensorrt_llm_version)
-    require_product(read_gpus(), given.gpu_product)
+    gpus = read_gpus()
+    require_product(gpus, given.gpu_product)
+    require_driver(gpus, given.driver)
     probe(store)
     require_free(store, given.scratch_bytes)
     with store_errors(store):

@@ -1,7 +1,6 @@
 """Check, before the server starts, that the container has what the plan counted on."""
 
 import os
-import re
 import resource
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 from specdec_operator.pod.engine_config import read_engine_config, require_engine
 from specdec_operator.pod.engine_fit import require_fit
 from specdec_operator.pod.errors import ProgramFailure
-from specdec_operator.pod.gpu import Gpus, read_gpus, require_product
+from specdec_operator.pod.gpu import Gpus, read_gpus, require_driver, require_product
 from specdec_operator.pod.inputs import CheckInput, EngineExpectation
 from specdec_operator.pod.prebuilt_engine import require_prebuilt
 from specdec_operator.pod.program import run
@@ -57,12 +56,7 @@ def _require_gpus(given: CheckInput) -> Gpus:
             terminal=False,
         )
     require_product(gpus, given.gpu_product)
-    if given.minimum_driver and _version(gpus.driver) < _version(given.minimum_driver):
-        raise ProgramFailure(
-            "DriverTooOld",
-            f"the node's driver is {gpus.driver}, the release needs {given.minimum_driver}; upgrade the driver or "
-            "choose an older release in spec.runtime.release",
-        )
+    require_driver(gpus, given.driver)
     return gpus
 
 
@@ -88,12 +82,6 @@ def _shared_memory_bytes() -> int:
     except OSError:
         return 0
     return status.f_blocks * status.f_frsize
-
-
-def _version(text: str) -> tuple[int, ...]:
-    numbers = [int(number) for number in re.findall(r"\d+", text)]
-    # 590.44 and 590.44.0 are the same
-    return tuple(numbers + [0] * (4 - len(numbers)))
 
 
 if __name__ == "__main__":

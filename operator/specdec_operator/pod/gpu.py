@@ -4,6 +4,7 @@ import re
 import subprocess
 from dataclasses import dataclass
 
+from specdec_operator.pod.driver import DriverFloor, driver_trouble
 from specdec_operator.pod.errors import ProgramFailure
 
 _QUERY = ("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
@@ -57,6 +58,21 @@ def require_product(gpus: Gpus, wanted: str) -> None:
                 "EngineGpuMismatch",
                 f"the container has a {found}, the engine is for {wanted}; set spec.placement.gpu.product to the label "
                 "nvidia.com/gpu.product of the nodes that serve",
+            )
+
+
+def require_driver(gpus: Gpus, floor: DriverFloor) -> None:
+    """Refuse a driver that does not run the image on these GPUs.
+
+    Raises:
+        ProgramFailure: DriverTooOld.
+    """
+    for product in gpus.products:
+        if trouble := driver_trouble(floor, driver=gpus.driver, product=product):
+            raise ProgramFailure(
+                "DriverTooOld",
+                f"the node's {trouble}; install a newer driver, name an older release in spec.runtime.release, or, if "
+                "you know that this driver runs the image, say so in spec.runtime.minimumDriver",
             )
 
 

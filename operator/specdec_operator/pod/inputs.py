@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from specdec_operator.pod.document import Document
+from specdec_operator.pod.driver import ANY_DRIVER, DriverFloor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +73,7 @@ class BuildInput(Document):
         ranks: engine files expected.
         tensorrt_llm_version: the version that the image must hold; any if empty.
         gpu_product: GPU feature discovery's product label; any if empty.
+        driver: the NVIDIA drivers that run the image.
         scratch_bytes: free bytes that the store must have before the first step.
         head: absolute path of the head that is built in; none if empty.
         calibration: absolute path of the quantizer's texts; none if empty.
@@ -84,6 +86,7 @@ class BuildInput(Document):
     ranks: int
     tensorrt_llm_version: str = ""
     gpu_product: str = ""
+    driver: DriverFloor = ANY_DRIVER
     scratch_bytes: int = 0
     head: str = ""
     calibration: str = ""
@@ -217,7 +220,7 @@ class CheckInput(Document):
     Attributes:
         gpus: GPUs of the container.
         gpu_product: GPU feature discovery's product label.
-        minimum_driver: lowest driver version, dotted.
+        driver: the NVIDIA drivers that run the image.
         tensorrt_llm_version: the version inside the image.
         vllm_version: likewise; what follows a `+` is a build's and may differ.
         engines: engines that are loaded.
@@ -226,7 +229,7 @@ class CheckInput(Document):
 
     gpus: int
     gpu_product: str = ""
-    minimum_driver: str = ""
+    driver: DriverFloor = ANY_DRIVER
     tensorrt_llm_version: str = ""
     vllm_version: str = ""
     engines: tuple[EngineExpectation, ...] = ()

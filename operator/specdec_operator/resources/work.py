@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from specdec_operator.api.v1alpha1.artifact_inputs import (
     AssembleInput,
     BuildInput,
+    DriverFloor,
     FetchInput,
     InspectInput,
     MountedModel,
@@ -15,7 +16,7 @@ from specdec_operator.api.v1alpha1.artifact_inputs import (
 )
 from specdec_operator.api.v1alpha1.model_artifact import ModelArtifactSpec
 from specdec_operator.planning.engines import PREBUILT_DIRECTORY
-from specdec_operator.pod import inputs
+from specdec_operator.pod import driver, inputs
 from specdec_operator.resources.volumes import claim_volume, mount, mounted
 from specdec_operator.runtimes.serving import REPOSITORY
 
@@ -147,9 +148,16 @@ def _build_document(build: BuildInput, *, calibration: str, product: str) -> str
         ranks=build.ranks,
         tensorrt_llm_version=build.tensorrt_llm_version or "",
         gpu_product=product,
+        driver=_driver_floor(build.driver),
         scratch_bytes=build.scratch_bytes or 3 * build.weight_bytes,
     )
     return document.to_json()
+
+
+def _driver_floor(floor: DriverFloor | None) -> driver.DriverFloor:
+    if floor is None:
+        return driver.ANY_DRIVER
+    return driver.DriverFloor(minimum=floor.minimum, data_center=tuple(floor.data_center), source=floor.source)
 
 
 def _build_places(build: BuildInput) -> list[tuple[MountedModel, str]]:

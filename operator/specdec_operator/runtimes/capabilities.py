@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from specdec_operator.api.v1alpha1.speculation import METHODS
+from specdec_operator.runtimes.drivers import cuda_drivers, drivers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from specdec_operator.api.v1alpha1.runtime import Backend
     from specdec_operator.api.v1alpha1.speculation import Method
+    from specdec_operator.runtimes.drivers import CudaDrivers
     from specdec_operator.runtimes.release import Release
     from specdec_operator.runtimes.table import CapabilityTable
 
@@ -40,7 +42,10 @@ _LETTERS: Final[Mapping[Backend, str]] = {"LLMAPI": "L", "TensorRTEngine": "E", 
 
 def page(table: CapabilityTable) -> str:
     """The page, in Markdown."""
-    parts = [_HEAD, _methods(table), _grid(table), _releases(table), _spellings(table), _defects(table), _UNOFFERED]
+    parts = [
+        *(_HEAD, _methods(table), _grid(table), _releases(table), _drivers(table), _spellings(table), _defects(table)),
+        _UNOFFERED,
+    ]
     return "\n".join(parts)
 
 
@@ -142,9 +147,9 @@ def _releases(table: CapabilityTable) -> str:
             release.name,
             f"{release.tensorrt_llm}{'?' if release.version_disputed else ''}" if release.tensorrt_llm else "no image",
             release.cuda or "",
-            release.minimum_driver or "",
+            release.driver_floor("LLMAPI").minimum,
             *(
-                (release.vllm.version, release.vllm.cuda or "", release.vllm.minimum_driver or "")
+                (release.vllm.version, release.vllm.cuda or "", release.driver_floor("VLLM").minimum)
                 if release.vllm
                 else ("", "", "")
             ),
@@ -155,11 +160,44 @@ def _releases(table: CapabilityTable) -> str:
     ]
     head = ("Release", "TensorRT-LLM", "CUDA", "driver", "vLLM", "CUDA", "driver", "GPUs from", "Source")
     text = (
-        "\nThe driver is the lowest that the image needs; a `?` marks a version about which sources disagree, so that "
+        "\nThe driver is the oldest that runs the image on any GPU ([data-centre GPUs](#drivers) run it on older "
+        "branches too); a `?` marks a version about which sources disagree, so that "
         "none is asked of the image. GPUs: the lowest compute capability that each backend runs on. 26.09 and 26.10 "
         "are left out: no public table names their vLLM, and no TensorRT-LLM image was built for them.\n"
     )
     return f"## What is inside\n{text}\n{_table(head, reversed(rows))}"
+
+
+def _drivers(table: CapabilityTable) -> str:
+    rows = [
+        (
+            known.version,
+            "; ".join(_held_by(table, known)),
+            f"{known.minimum} or newer",
+            ", ".join(f"R{oldest.partition('.')[0]} from {oldest}" for oldest in known.data_center) or "no older one",
+            known.source,
+        )
+        for known in cuda_drivers()
+    ]
+    head = ("CUDA", "In", "Any GPU", "Data-centre GPUs too", "Source")
+    text = (
+        "\nThe NVIDIA drivers that run an image follow from its CUDA. A driver older than the CUDA, but of its family, "
+        "runs it without just-in-time compilation of PTX (NVIDIA's minor version compatibility). Older branches run it "
+        "on data-centre GPUs alone, by the image's cuda-compat libraries (forward compatibility). Which GPUs count as "
+        "such, what is told when, and how to declare drivers: [operations.md](operations.md#drivers).\n"
+    )
+    return f"## Drivers\n{text}\n{_table(head, reversed(rows))}"
+
+
+def _held_by(table: CapabilityTable, known: CudaDrivers) -> list[str]:
+    def holds(cuda: str | None) -> bool:
+        return cuda is not None and drivers_of(cuda) == known
+
+    images = {
+        "TensorRT-LLM": table.spans(lambda release: holds(release.cuda)),
+        "vLLM": table.spans(lambda release: holds(release.vllm.cuda if release.vllm else None)),
+    }
+    return [f"{runtime} of {spans}" for runtime, spans in images.items() if spans]
 
 
 def _oldest_gpus(release: Release) -> str:

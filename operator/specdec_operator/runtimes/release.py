@@ -15,8 +15,10 @@ from specdec_operator.api.model import ApiModel
 from specdec_operator.api.v1alpha1 import patterns
 from specdec_operator.api.v1alpha1.quantization import QuantizationFormat
 from specdec_operator.api.v1alpha1.runtime import Backend
-from specdec_operator.api.v1alpha1.scalars import ImageReference
+from specdec_operator.api.v1alpha1.scalars import Driver, ImageReference
 from specdec_operator.api.v1alpha1.speculation import Method
+from specdec_operator.pod.driver import ANY_DRIVER, DriverFloor
+from specdec_operator.runtimes.drivers import Drivers, drivers_of
 from specdec_operator.runtimes.versions import at_least
 
 Version = Annotated[str, Field(max_length=40, pattern=patterns.VERSION.expression)]
@@ -125,8 +127,10 @@ class VllmSupport(Evidence):
     """The vLLM version inside."""
     cuda: Version | None = None
     """The CUDA version inside."""
-    minimum_driver: Version | None = None
-    """The lowest NVIDIA driver."""
+    minimum_driver: Driver | None = None
+    """The oldest NVIDIA driver that runs it on any GPU; known from `cuda` if left out."""
+    data_center_drivers: Drivers | None = None
+    """The oldest driver of each older branch that runs it on data-centre GPUs; known from `cuda` if left out."""
     minimum_compute_capability: ComputeCapability | None = None
     """The oldest GPUs that it runs on, where that is known."""
     methods: list[Method]
@@ -172,8 +176,10 @@ class Release(ApiModel):
     """Whether sources disagree on that version, so that an image with another one is taken as well."""
     cuda: Version | None = None
     """The CUDA version inside that image."""
-    minimum_driver: Version | None = None
-    """The lowest NVIDIA driver of that image."""
+    minimum_driver: Driver | None = None
+    """The oldest NVIDIA driver that runs that image on any GPU; known from `cuda` if left out."""
+    data_center_drivers: Drivers | None = None
+    """The oldest driver of each older branch that runs it on data-centre GPUs; known from `cuda` if left out."""
     llm_api: Annotated[LlmApiSupport | None, Field(alias="LLMAPI")] = None
     """The LLM API path, where the release has it."""
     tensorrt_engine: Annotated[EngineSupport | None, Field(alias="TensorRTEngine")] = None
@@ -230,11 +236,19 @@ class Release(ApiModel):
             raise KeyError(backend)
         return image
 
-    def minimum_driver_for(self, backend: Backend) -> str | None:
-        """The lowest NVIDIA driver of the image that serves a backend, where it is known."""
-        if backend == "VLLM":
-            return self.vllm.minimum_driver if self.vllm else None
-        return self.minimum_driver
+    def driver_floor(self, backend: Backend) -> DriverFloor:
+        """The NVIDIA drivers that run the image that serves a backend; any where that is not known."""
+        held = self.vllm if backend == "VLLM" else self
+        if held is None:
+            return ANY_DRIVER
+        known = drivers_of(held.cuda) if held.cuda else None
+        own = held.minimum_driver is not None or held.data_center_drivers is not None
+        known_branches = known.data_center if known else []
+        return DriverFloor(
+            minimum=held.minimum_driver or (known.minimum if known else ""),
+            data_center=tuple(known_branches if held.data_center_drivers is None else held.data_center_drivers),
+            source=f"the row of release {self.name}" if own or known is None else known.source,
+        )
 
     def version_for(self, backend: Backend) -> str:
         """The version of the runtime that serves a backend; empty if the release lacks it."""

@@ -68,10 +68,15 @@ class CapabilityTable:
         """The release of that name."""
         return next((release for release in self.releases if release.name == name), None)
 
-    def default(self, backend: Backend, method: Method) -> Release | None:
+    def default(
+        self, backend: Backend, method: Method, *, runs: Callable[[Release], bool] = lambda _: True
+    ) -> Release | None:
         """The newest release that serves the method on the backend without a known blocking defect.
 
         A row that the configuration adds is none: a private image is used where it is named.
+
+        Args:
+            runs: Whether the drivers of the GPU nodes run a release, as far as they are known.
         """
         for release in reversed(self.releases):
             if (
@@ -79,6 +84,7 @@ class CapabilityTable:
                 and release.blocking_defect(backend, method) is None
                 and not release.simulator
                 and release.name not in self.added
+                and runs(release)
             ):
                 return release
         return None

@@ -8,8 +8,10 @@ import pytest
 from specdec_operator.api.v1alpha1.speculation import METHODS
 from specdec_operator.api.yaml_text import read_yaml
 from specdec_operator.planning import capability
+from specdec_operator.planning.drivers import known_drivers
 from specdec_operator.planning.refusal import Refusal
 from specdec_operator.runtimes.table import load_table
+from tests.unit.specs import BASELINE, CONFIGURATION, model
 
 NEWER: dict[str, Any] = {
     "name": "27.01",
@@ -25,6 +27,7 @@ VECTORS: dict[str, list[dict[str, str]]] = read_yaml(
     (Path(__file__).parents[2] / "vectors" / "capability.yaml").read_text(encoding="utf-8")
 )
 BACKENDS = ("LLMAPI", "TensorRTEngine", "VLLM")
+UNKNOWN = known_drivers(model(BASELINE).spec, "VLLM", product=None, configuration=CONFIGURATION)
 
 
 def found(method: Any, backend: Any, release: str, *, stock_image: bool = True) -> list[Refusal]:
@@ -71,7 +74,7 @@ def test_the_newest_release_is_chosen_with_what_is_known_of_it() -> None:
     release = table.default("VLLM", "DraftTarget")
     assert release is not None
 
-    assert capability.choice("DraftTarget", "VLLM", release, table=table) == (
+    assert capability.choice("DraftTarget", "VLLM", release, table=table, drivers=UNKNOWN) == (
         "the newest release that serves DraftTarget on VLLM without a known blocking defect (vLLM 0.15.1); known of "
         "it: draft-model-unseen"
     )
@@ -81,6 +84,6 @@ def test_a_choice_says_why_newer_releases_were_passed_over() -> None:
     release = WITH_NEWER.default("TensorRTEngine", "None")
     assert release is not None
 
-    assert capability.choice("None", "TensorRTEngine", release, table=WITH_NEWER).endswith(
+    assert capability.choice("None", "TensorRTEngine", release, table=WITH_NEWER, drivers=UNKNOWN).endswith(
         "passed over: 26.08 (no image), 27.01 (no TensorRTEngine)"
     )

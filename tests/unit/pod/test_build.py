@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from specdec_operator.pod.build import build
+from specdec_operator.pod.driver import DriverFloor
 from specdec_operator.pod.errors import ProgramFailure
 from specdec_operator.pod.inputs import BuildInput, BuildStep, VerifyEngineInput
 from specdec_operator.pod.verify_engine import verify_engine
@@ -66,6 +67,14 @@ def test_nothing_but_the_engine_is_left_in_the_store(given: BuildInput, tmp_path
     build(given)
 
     assert [path.name for path in (tmp_path / "store").iterdir()] == ["engines"]
+
+
+def test_nothing_is_built_on_a_driver_that_does_not_run_the_image(given: BuildInput, container: Image) -> None:
+    container.gpus("NVIDIA GeForce RTX 4090", driver="535.183.06")
+    floor = DriverFloor(minimum="580", data_center=("535.86",))
+
+    assert failure(changed(given, gpu_product="", driver=floor)).reason == "DriverTooOld"
+    assert not (container.directory / "calls").exists()
 
 
 def test_an_engine_is_built_once(given: BuildInput, container: Image) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from specdec_operator.pod.check import check
+from specdec_operator.pod.driver import DriverFloor
 from specdec_operator.pod.errors import ProgramFailure
 from specdec_operator.pod.gpu import product_label
 from specdec_operator.pod.inputs import CheckInput, EngineExpectation
@@ -36,7 +37,7 @@ def test_a_fitting_container_is_reported(container: Image, tmp_path: Path) -> No
         CheckInput(
             gpus=2,
             gpu_product=H100,
-            minimum_driver="590.44",
+            driver=DriverFloor(minimum="590.44"),
             tensorrt_llm_version="1.1.0",
             engines=(expected,),
             model_directories=(str(write_model(tmp_path / "m")),),
@@ -107,7 +108,30 @@ def test_a_plan_without_gpus_asks_for_none() -> None:
 def test_an_older_driver_is_refused(container: Image, driver: str) -> None:
     container.gpus(driver=driver)
 
-    assert reason(gpus=1, minimum_driver="590.44") == "DriverTooOld"
+    assert reason(gpus=1, driver=DriverFloor(minimum="590.44")) == "DriverTooOld"
+
+
+def test_an_older_branch_runs_the_image_on_data_centre_gpus_alone(container: Image) -> None:
+    floor = DriverFloor(minimum="580", data_center=("535.86",), source="the release notes")
+    container.gpus("NVIDIA H100 80GB HBM3", driver="535.183.06")
+    assert check(CheckInput(gpus=1, driver=floor))["driver"] == "535.183.06"
+
+    container.gpus("NVIDIA GeForce RTX 4090", driver="535.183.06")
+    assert reason(gpus=1, driver=floor) == "DriverTooOld"
+
+
+def test_a_refused_driver_is_told_with_the_floor_its_class_its_source_and_what_to_do(container: Image) -> None:
+    container.gpus("NVIDIA H100 80GB HBM3", driver="535.54.03")
+    floor = DriverFloor(minimum="580", data_center=("535.86", "550"), source="the release notes")
+
+    with pytest.raises(ProgramFailure) as caught:
+        check(CheckInput(gpus=1, driver=floor))
+    assert caught.value.message == (
+        "the node's driver 535.54.03 is too old: NVIDIA-H100-80GB-HBM3, a data-centre GPU, needs 580 or newer, or "
+        "535.86 or newer of R535, 550 or newer of R550 (source: the release notes); install a newer driver, name an "
+        "older release in spec.runtime.release, or, if you know that this driver runs the image, say so in "
+        "spec.runtime.minimumDriver"
+    )
 
 
 def test_another_tensorrt_llm_is_refused(container: Image) -> None:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from specdec_operator.pod.driver import DriverFloor
 from specdec_operator.runtimes.table import CapabilityTable, TableError, load_table
 
 if TYPE_CHECKING:
@@ -118,11 +119,19 @@ def test_each_backend_has_its_own_image_version_and_driver() -> None:
     found = load_table().find("26.07")
 
     assert found is not None
-    assert [(found.version_for(backend), found.minimum_driver_for(backend)) for backend in BACKENDS] == [
-        ("1.2.1", "590.44.01"),
-        ("1.2.1", "590.44.01"),
-        ("0.24.0", "610"),
+    assert [(found.version_for(backend), found.driver_floor(backend).data_center[-1]) for backend in BACKENDS] == [
+        ("1.2.1", "575"),
+        ("1.2.1", "575"),
+        ("0.24.0", "570"),
     ]
+
+
+def test_a_row_s_own_drivers_stand_in_place_of_those_of_its_cuda() -> None:
+    row = {"name": "26.04", "like": "26.04", "minimumDriver": "590.44.01", "dataCenterDrivers": [], "source": "a test"}
+    found = load_table([row]).find("26.04")
+
+    assert found is not None
+    assert found.driver_floor("LLMAPI") == DriverFloor(minimum="590.44.01", source="the row of release 26.04")
 
 
 def test_a_release_without_an_image_for_a_backend_has_none_to_name() -> None:

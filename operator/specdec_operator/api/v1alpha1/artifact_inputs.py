@@ -10,6 +10,7 @@ from specdec_operator.api.model import ApiModel
 from specdec_operator.api.rules import Rule
 from specdec_operator.api.v1alpha1 import patterns
 from specdec_operator.api.v1alpha1.scalars import (
+    Driver,
     ImageReference,
     LabelValue,
     ObjectName,
@@ -88,6 +89,17 @@ class BuildStep(ApiModel):
     the first two elements may be lists of candidates separated by `|`, of which the first that exists is taken."""
 
 
+class DriverFloor(ApiModel):
+    """The NVIDIA drivers that run an image."""
+
+    minimum: Driver
+    """The oldest one on GPUs of any kind."""
+    data_center: Annotated[list[Driver], Field(max_length=32)] = []
+    """The oldest one of each older branch on data-centre GPUs."""
+    source: Annotated[str, Field(max_length=256)] = ""
+    """Who says so."""
+
+
 class BuildInput(ApiModel):
     """Build an engine."""
 
@@ -107,6 +119,8 @@ class BuildInput(ApiModel):
         str | None, Field(alias="tensorrtLLMVersion", min_length=1, max_length=32, pattern=patterns.VERSION.expression)
     ] = None
     """The version that the image must hold; any if left out."""
+    driver: DriverFloor | None = None
+    """The drivers that run the image; any if left out."""
     weight_bytes: Annotated[int, Field(ge=0, le=2**50)] = 0
     """Bytes of the weights of model and head."""
     memory_bytes: Annotated[int, Field(ge=0, le=2**50)] = 0

@@ -91,6 +91,10 @@ VERSION: Final = Pattern(
     r"^[0-9]+(\.[0-9]+)*([A-Za-z0-9.+-]*[A-Za-z0-9])?$",
     "a version, as in '1.2.0' or '1.2.0rc4'",
 )
+DRIVER: Final = Pattern(
+    r"^[0-9]{1,4}(\.[0-9]{1,4}){0,3}$",
+    'a version of the NVIDIA driver, as in "580" or "580.95.05", in quotes so that YAML keeps it a string',
+)
 COMPUTE_CAPABILITY: Final = Pattern(r"^[0-9]+\.[0-9]+$", 'a compute capability, as in "8.9", in quotes')
 WORD: Final = Pattern(r"^[A-Za-z][A-Za-z0-9]*$", "one word of letters and digits that begins with a letter")
 STEP_NAME: Final = Pattern(
@@ -149,6 +153,7 @@ PATTERNS: Final = (
     HUB_ENDPOINT_OR_DEFAULT,
     RELEASE,
     VERSION,
+    DRIVER,
     COMPUTE_CAPABILITY,
     WORD,
     STEP_NAME,

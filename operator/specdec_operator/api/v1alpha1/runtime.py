@@ -10,7 +10,7 @@ from specdec_operator.api.model import ApiModel
 from specdec_operator.api.rules import Rule
 from specdec_operator.api.v1alpha1 import patterns
 from specdec_operator.api.v1alpha1.quantization import BuildArgumentName, BuildArgumentValue
-from specdec_operator.api.v1alpha1.scalars import ImageReference
+from specdec_operator.api.v1alpha1.scalars import Driver, ImageReference
 from specdec_operator.api.v1alpha1.source import ClaimSource, PullPolicy
 
 Backend = Literal["LLMAPI", "TensorRTEngine", "VLLM"]
@@ -35,6 +35,9 @@ class Runtime(ApiModel):
     """The Triton release, as in `26.02`. Left out: the newest one without a known blocking defect for the backend."""
     image: RuntimeImage | None = None
     """A serving image in place of the release's stock image; it must hold what the release holds."""
+    minimum_driver: Driver | None = None
+    """The oldest NVIDIA driver to run it on, whatever the GPU, in place of what is known of the release: for drivers of
+    which you know that they run the image, or to ask for newer ones."""
 
 
 class PrebuiltEngines(ApiModel):

@@ -42,6 +42,7 @@ Quantity = Annotated[
 RelativePath = Annotated[str, Field(min_length=1, max_length=512, pattern=patterns.RELATIVE_PATH.expression)]
 RelativePathOrRoot = Annotated[str, Field(max_length=512, pattern=patterns.RELATIVE_PATH_OR_ROOT.expression)]
 ImageReference = Annotated[str, Field(min_length=1, max_length=512, pattern=patterns.IMAGE_REFERENCE.expression)]
+Driver = Annotated[str, Field(max_length=19, pattern=patterns.DRIVER.expression)]
 LabelKey = Annotated[str, Field(min_length=1, max_length=317, pattern=patterns.LABEL_KEY.expression)]
 LabelValue = Annotated[str, Field(max_length=63, pattern=patterns.LABEL_VALUE.expression)]
 AnnotationValue = Annotated[str, Field(max_length=4096)]
