@@ -19,6 +19,7 @@ from specdec_operator.cli.errors import CommandLineError, UnreadableFileError
 from specdec_operator.cli.facts import inspect_models, joined, read_facts_file
 from specdec_operator.cli.output import as_yaml
 from specdec_operator.planning.refusal import Refused
+from specdec_operator.planning.remarks import remarks
 from specdec_operator.resources.known import Known
 from specdec_operator.resources.render import Renderer
 from specdec_operator.resources.template import Templates
@@ -172,6 +173,7 @@ class _Session:
         self.objects += rendering.objects
         if rendering.verdict:
             _say(f"{manifest.place}: {rendering.verdict.reason}: {rendering.verdict.message}")
+        _say(*(f"{manifest.place}: {remark}" for remark in remarks(model.spec)))
         _say(*(f"{manifest.place}: missing: {what}" for what in rendering.missing))
         return MISSING if rendering.missing else 0
 

@@ -18,6 +18,7 @@ from specdec_operator.cli.documents import EmptyFile, Manifest, read_objects
 from specdec_operator.cli.errors import CommandLineError, UnreadableFileError
 from specdec_operator.cli.report import ObjectReport, TextReport, Verdict
 from specdec_operator.planning.admission import refusals
+from specdec_operator.planning.remarks import remarks
 from specdec_operator.runtimes.configured import configured_table
 from specdec_operator.runtimes.table import CapabilityTable, TableError
 
@@ -67,7 +68,8 @@ class Admission:
             return (), ()
         found = refusals(model, table=self.table, configuration=self.configuration)
         settled = () if self.strict else tuple(r for r in found if r.reason in _DEFAULTS)
-        notes = tuple(Finding(r.path, _DEFAULTS[r.reason], r.reason) for r in settled)
+        needed = (Finding(r.path, _DEFAULTS[r.reason], r.reason) for r in settled)
+        notes = (*needed, *(Finding(remark.path, remark.message) for remark in remarks(model.spec)))
         return tuple(_beside(said, (r for r in found if r not in settled))), notes
 
 

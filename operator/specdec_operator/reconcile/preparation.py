@@ -10,6 +10,7 @@ from specdec_operator.api.v1alpha1.status import Pin
 from specdec_operator.planning.acquire import commit_pins
 from specdec_operator.planning.admission import admit
 from specdec_operator.planning.refusal import Refused
+from specdec_operator.planning.remarks import remarks
 from specdec_operator.planning.steps import ContentFacts, acquire_content
 from specdec_operator.reconcile.claims import ensure_store, single_node_claims
 from specdec_operator.reconcile.halt import Halt
@@ -84,9 +85,7 @@ class Preparation:
             )
         self.resolution = resolution
         self.pins = resolution.pins
-        simulated = " (a simulator: no GPU is used)" if resolution.release.simulator else ""
-        message = f"{resolution.backend} of release {resolution.release.name}{simulated}"
-        self._conditions.set("Accepted", "True", "Accepted", message)
+        self._conditions.set("Accepted", "True", "Accepted", accepted(self._model, resolution))
         return resolution
 
     async def _store(self, resolution: Resolution) -> None:
@@ -196,3 +195,10 @@ def _refused_plan_halts(condition: ConditionType) -> Iterator[None]:
     except Refused as refused:
         message = "; ".join(str(refusal) for refusal in refused.refusals)
         raise Halt(condition, refused.refusals[0].reason, message, terminal=True) from refused
+
+
+def accepted(model: SpeculativeModel, resolution: Resolution) -> str:
+    """What the condition says of an accepted spec: what serves it, and what to know of it."""
+    simulated = " (a simulator: no GPU is used)" if resolution.release.simulator else ""
+    served = f"{resolution.backend} of release {resolution.release.name}{simulated}"
+    return "; ".join([served, *map(str, remarks(model.spec))])

@@ -357,3 +357,9 @@ def test_a_model_without_a_file_in_the_directory_of_facts_says_what_is_missing(
     code, _, said = command("--facts", tmp_path, EXAMPLE)
 
     assert (code, "the target's facts" in said) == (3, True)
+
+
+def test_a_pod_with_more_gpus_than_usual_nodes_have_is_noted(command: Command, baseline: Path) -> None:
+    baseline.write_text(BASELINE.replace("a/b}}", "a/b}}, parallelism: {tensor: 16}"))
+
+    assert "spec.target.parallelism: each pod asks for 16 GPUs" in command(baseline)[2]

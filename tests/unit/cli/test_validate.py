@@ -44,6 +44,13 @@ def test_a_valid_model_is_said_to_be_valid(file: Path, capsys: pytest.CaptureFix
     assert lines(capsys) == [f"{file}:baseline: valid"]
 
 
+def test_a_pod_with_more_gpus_than_usual_nodes_have_is_noted(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(VALID.replace("a/b}}", "a/b}}, parallelism: {tensor: 16}"))
+
+    assert main(["validate", str(file)]) == 0
+    assert "spec.target.parallelism: each pod asks for 16 GPUs" in capsys.readouterr().out
+
+
 def test_every_finding_has_a_line_with_file_object_and_field(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.write_text(INVALID)
 
