@@ -4,7 +4,7 @@ import dataclasses
 import os
 import shutil
 import sys
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from specdec_operator.pod.errors import ProgramFailure
@@ -17,6 +17,7 @@ from specdec_operator.pod.program import run
 from specdec_operator.pod.store import probe, publish, published, require_free, store_errors
 
 MODEL = "Model"
+_MODELS = "models"
 _COMMIT_MARK = ".specdec-commit"
 
 
@@ -40,9 +41,11 @@ def fetch(given: FetchInput) -> dict[str, Any]:
     found = hub.list_files(given.repository, given.revision)
     listing = chosen_files(found, allow=given.allow_patterns, ignore=given.ignore_patterns)
     print(f"{given.repository}@{listing.commit}: {len(listing.files)} files, {_total(listing)} bytes", flush=True)
-    partial = inside(store, f"partial/{target.name}")
+    partial = inside(store, f"partial/{_partial_name(given.directory)}")
     with store_errors(store):
         _prepare(partial, listing.commit)
+        for file in listing.files:
+            inside(partial, file.path)
         require_free(store, max(0, _total(listing) - _bytes_below(partial)))
         hub.download(given.repository, listing, partial)
         verify(partial, listing.files)
@@ -54,17 +57,22 @@ def verify(directory: Path, files: tuple[HubFile, ...]) -> None:
     """Compare what was downloaded with what the hub promised; a wrong file is removed, so that a retry fetches it.
 
     Raises:
-        ProgramFailure: ChecksumMismatch.
+        ProgramFailure: ChecksumMismatch, or PathOutsideStore of a file that would lie elsewhere.
     """
-    wrong = [file.path for file in files if not _is_right(directory / file.path, file)]
+    wrong = [file.path for file in files if not _is_right(inside(directory, file.path), file)]
     for path in wrong:
-        (directory / path).unlink(missing_ok=True)
+        inside(directory, path).unlink(missing_ok=True)
     if wrong:
         raise ProgramFailure(
             "ChecksumMismatch",
             f"{', '.join(wrong[:4])} came broken from the hub; the next attempt fetches it again",
             terminal=False,
         )
+
+
+def _partial_name(directory: str) -> str:
+    """One name for each directory: its last part may be another one's too, as data sets' are named by repository."""
+    return "+".join(PurePosixPath(directory).parts).removeprefix(f"{_MODELS}+")
 
 
 def _publish(given: FetchInput, listing: Listing, *, partial: Path, target: Path) -> Manifest:

@@ -65,7 +65,7 @@ def read_manifest(directory: Path, *, kind: str) -> Manifest | None:
         value = json.loads((directory / MANIFEST_NAME).read_text(encoding="utf-8"))
         files = tuple(ManifestFile(str(f["path"]), int(f["size"]), str(f["sha256"])) for f in value["files"])
         manifest = Manifest(value["kind"], files, value["origin"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     return manifest if manifest.kind == kind and value.get("version") == 1 else None
 
@@ -90,13 +90,11 @@ def require_whole(directory: Path, *, kind: str) -> Manifest:
     if manifest is None:
         raise ProgramFailure(
             f"{kind}Missing",
-            f"{directory} holds no {kind.lower()} with a valid {MANIFEST_NAME}; delete the directory and build again",
+            f"{directory} holds no {kind.lower()} with a valid {MANIFEST_NAME}; it is made again from its source",
         )
     found = list(damages(directory, manifest))
     if found:
-        raise ProgramFailure(
-            f"{kind}Damaged", f"{directory}: {'; '.join(found[:4])}; delete the directory and build again"
-        )
+        raise ProgramFailure(f"{kind}Damaged", f"{directory}: {'; '.join(found[:4])}; it is made again from its source")
     return manifest
 
 

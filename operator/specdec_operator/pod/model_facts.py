@@ -1,7 +1,6 @@
 """What a model directory says of itself."""
 
 import dataclasses
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,7 @@ from specdec_operator.pod.model_files import content_digest, weight_files
 from specdec_operator.pod.model_shape import of_drafter, of_medusa_heads, of_transformer
 from specdec_operator.pod.published_config import PublishedConfig
 from specdec_operator.pod.published_quantization import published_quantization
-from specdec_operator.pod.reading import unreadable
-from specdec_operator.pod.tensors import Shapes, read_shapes
+from specdec_operator.pod.tensors import read_weights
 from specdec_operator.pod.tokenizer_digest import tokenizer_digests
 
 _MOST_END_TOKENS = 16
@@ -80,7 +78,7 @@ def read_facts(directory: Path, *, commit: str = "") -> Facts:
     if config.values.get("is_encoder_decoder") is True:
         raise config.unsupported("is_encoder_decoder", "false")
     weights = weight_files(directory)
-    shapes = _shapes(directory, weights)
+    shapes = read_weights(directory, weights)
     kind = kind_of(config, shapes if may_be_head(config) else {})
     if kind == MEDUSA_HEADS:
         own = of_medusa_heads(config, shapes)
@@ -111,17 +109,6 @@ def _unnamed(config: PublishedConfig, kind: str) -> str:
     if kind == MODEL:
         raise config.unsupported("architectures", "a list of at least one name")
     return kind
-
-
-def _shapes(directory: Path, weights: Mapping[str, int]) -> Shapes:
-    """The tensors of all weight files: a file that can't be read is found before anything waits for a GPU."""
-    shapes: Shapes = {}
-    for name in weights:
-        shapes.update(read_shapes(directory / name))
-    if not shapes:
-        first = next(iter(weights))
-        raise unreadable(directory / first, "weight file", f"it and {len(weights) - 1} others hold no tensor")
-    return shapes
 
 
 def _declared_base(config: PublishedConfig) -> str:

@@ -1,10 +1,11 @@
 """Names and shapes of a model's tensors, from the heads of its weight files; no weight is read."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from specdec_operator.pod.reading import reading
+from specdec_operator.pod.reading import reading, unreadable
 from specdec_operator.pod.torch_shapes import read_torch_shapes
 
 Shapes = dict[str, tuple[int, ...]]
@@ -21,6 +22,24 @@ def read_shapes(path: Path) -> Shapes:
         ProgramFailure: UnreadableModel, also of a file that ends before its last tensor does.
     """
     return _read_safetensors(path) if path.suffix == ".safetensors" else read_torch_shapes(path)
+
+
+def read_weights(directory: Path, names: Iterable[str]) -> Shapes:
+    """The tensors of a model's weight files: one that can't be read is found before anything waits for a GPU.
+
+    Args:
+        names: The files, at least one, relative to the directory.
+
+    Raises:
+        ProgramFailure: UnreadableModel, also if no file holds a tensor.
+    """
+    paths = [directory / name for name in names]
+    shapes: Shapes = {}
+    for path in paths:
+        shapes.update(read_shapes(path))
+    if not shapes:
+        raise unreadable(paths[0], "weight file", "no tensor is in the model's weight files")
+    return shapes
 
 
 def _read_safetensors(path: Path) -> Shapes:

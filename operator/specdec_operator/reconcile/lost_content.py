@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 KINDS: dict[str, Literal["Model", "Engine"]] = {
     "ModelMissing": "Model",
+    "ModelDamaged": "Model",
+    "UnreadableModel": "Model",
+    "WeightsMissing": "Model",
     "EngineMissing": "Engine",
     "EngineDamaged": "Engine",
 }

@@ -11,7 +11,10 @@ from specdec_operator.pod.driver import DriverFloor
 from specdec_operator.pod.errors import ProgramFailure
 from specdec_operator.pod.gpu import product_label
 from specdec_operator.pod.inputs import CheckInput, EngineExpectation
+from specdec_operator.pod.manifest import describe
+from specdec_operator.pod.model_files import MANIFEST_NAME
 from specdec_operator.pod.prebuilt_engine import require_prebuilt
+from specdec_operator.pod.store import publish
 from tests.unit.pod.models import write_model
 from tests.unit.pod.tools import Image, engine_config, publish_engine, write_engine
 
@@ -200,3 +203,52 @@ def test_a_model_that_is_not_there_is_missing(tmp_path: Path) -> None:
 )
 def test_a_product_is_written_as_its_label(name: str, label: str) -> None:
     assert product_label(name) == label
+
+
+def published_model(target: Path) -> Path:
+    scratch = write_model(target.with_name("scratch"))
+    publish(scratch, target, describe(scratch, kind="Model", origin={}, hashed=False))
+    return target
+
+
+def cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-10])
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "tokenizer.json"])
+def test_a_published_model_with_a_file_that_is_cut_is_damaged(tmp_path: Path, file: str) -> None:
+    model = published_model(tmp_path / "model")
+    cut(model / file)
+
+    with pytest.raises(ProgramFailure, match=rf"{file} has \d+ bytes, published with \d+") as caught:
+        check(CheckInput(gpus=0, model_directories=(str(model),)))
+
+    assert (caught.value.reason, caught.value.terminal) == ("ModelDamaged", True)
+
+
+def test_a_published_model_that_lost_a_file_is_damaged(tmp_path: Path) -> None:
+    model = published_model(tmp_path / "model")
+    (model / "model.safetensors").unlink()
+
+    assert reason(gpus=0, model_directories=(str(model),)) == "ModelDamaged"
+
+
+@pytest.mark.parametrize("manifest", ["", "[]", "{", "[" * 100_000, '{"files": [1]}'])
+def test_a_model_whose_manifest_is_broken_is_missing(tmp_path: Path, manifest: str) -> None:
+    model = published_model(tmp_path / "model")
+    (model / MANIFEST_NAME).write_text(manifest)
+
+    assert reason(gpus=0, model_directories=(str(model),)) == "ModelMissing"
+
+
+def test_a_model_on_a_claim_whose_weights_are_cut_is_unreadable(tmp_path: Path) -> None:
+    cut(write_model(tmp_path / "model") / "model.safetensors")
+
+    assert reason(gpus=0, model_directories=(str(tmp_path / "model"),)) == "UnreadableModel"
+
+
+def test_a_model_on_a_claim_that_engines_were_built_from_is_there_for_its_tokenizer(tmp_path: Path) -> None:
+    (write_model(tmp_path / "model") / "model.safetensors").unlink()
+    expected = EngineExpectation(directory=str(tmp_path / "e"), ranks=1, digest=publish_engine(tmp_path / "e"))
+
+    check(CheckInput(gpus=0, engines=(expected,), model_directories=(str(tmp_path / "model"),)))

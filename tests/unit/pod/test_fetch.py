@@ -10,7 +10,7 @@ import pytest
 from specdec_operator.pod.errors import ProgramFailure
 from specdec_operator.pod.fetch import fetch, verify
 from specdec_operator.pod.hub import Hub as HubClient
-from specdec_operator.pod.hub import HubFile
+from specdec_operator.pod.hub import HubFile, Listing
 from specdec_operator.pod.inputs import FetchInput
 from specdec_operator.pod.model_files import MANIFEST_NAME
 from testbed.hub.server import Hub
@@ -136,6 +136,53 @@ def test_a_download_goes_on_where_it_stopped(hub: Hub, store: Path, monkeypatch:
     fetch(given(hub, store))
 
     assert (store / "models/key/model.safetensors").stat().st_ino == kept
+
+
+def test_data_sets_of_one_name_have_downloads_of_their_own(
+    hub: Hub, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_directory: Path, _files: object) -> None:
+        raise KeyboardInterrupt
+
+    first, second = (
+        FetchInput(**{**vars(data_set(hub, store)), "directory": f"texts/{key}/tiny-llama"}) for key in ("one", "two")
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr("specdec_operator.pod.fetch.verify", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            fetch(first)
+    (half,) = (store / "partial").iterdir()
+    fetch(second)
+
+    assert (half / "tokenizer.json").is_file()
+    assert fetch(first)["reused"] is False
+
+
+@pytest.mark.parametrize("path", ["../elsewhere.json", "/etc/cron.d/job", "a/../../../b", ".."])
+def test_a_file_that_a_hub_names_outside_of_the_directory_is_never_touched(
+    hub: Hub, store: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    victim = store / "partial" / "elsewhere.json"
+    victim.parent.mkdir()
+    victim.write_text("kept")
+    listing = Listing("c" * 40, (HubFile("config.json", 2, ""), HubFile(path, 4, "0" * 64)))
+    monkeypatch.setattr(HubClient, "list_files", lambda *_: listing)
+    monkeypatch.setattr(HubClient, "download", lambda *_: pytest.fail("the download started"))
+
+    failed = failure(FetchInput(**{**vars(given(hub, store)), "allow_patterns": ("*",)}))
+
+    assert (failed.reason, failed.terminal, victim.read_text()) == ("PathOutsideStore", True, "kept")
+
+
+def test_a_link_that_leads_outside_is_neither_read_nor_removed(tmp_path: Path) -> None:
+    directory, outside = tmp_path / "model", tmp_path / "outside.bin"
+    directory.mkdir()
+    outside.write_bytes(b"y")
+    (directory / "weights.bin").symlink_to(outside)
+
+    with pytest.raises(ProgramFailure) as caught:
+        verify(directory, (HubFile("weights.bin", 1, hashlib.sha256(b"x").hexdigest()),))
+    assert (caught.value.reason, outside.exists()) == ("PathOutsideStore", True)
 
 
 def test_a_partial_download_of_another_commit_is_thrown_away(hub: Hub, store: Path) -> None:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from specdec_operator.pod.termination import Failed, encode
 from specdec_operator.reconcile.lost_content import Lost, lost_content
 
@@ -20,8 +22,9 @@ def test_a_missing_engine_puts_engines_in_doubt() -> None:
     assert found == (Lost(kind="Engine", at="2026-01-01T00:00:05Z"),)
 
 
-def test_a_missing_model_puts_models_in_doubt() -> None:
-    (found,) = lost_content([pod(state=ended("ModelMissing", "2026-01-01T00:00:05Z"))])
+@pytest.mark.parametrize("reason", ["ModelMissing", "ModelDamaged", "UnreadableModel", "WeightsMissing"])
+def test_a_missing_or_damaged_model_puts_models_in_doubt(reason: str) -> None:
+    (found,) = lost_content([pod(state=ended(reason, "2026-01-01T00:00:05Z"))])
     assert found.kind == "Model"
 
 
