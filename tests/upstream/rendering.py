@@ -105,6 +105,12 @@ def rendered(folder: str, release: str) -> Iterator[Rendered]:
         yield render(case, release)
 
 
+@functools.cache
+def served(folder: str, release: str) -> tuple[Rendered, ...]:
+    """Every case of a folder that a release serves."""
+    return tuple(found for found in rendered(folder, release) if not found.refused)
+
+
 def render(case: Case, release: str) -> Rendered:
     """Render a case on a release.
 
@@ -117,10 +123,17 @@ def render(case: Case, release: str) -> Rendered:
         model, facts = Path(folder, "model.yaml"), Path(folder, "facts.yaml")
         model.write_text(json.dumps(document))
         facts.write_text(json.dumps(case.facts))
-        code, printed, said = _specdec(["render", str(model), "--facts", str(facts)])
+        code, printed, said = _specdec(["render", str(model), "--facts", str(facts), "--output", "json"])
     assert code in (0, 1), f"{case.name} on {release}: exit code {code}: {said}"
-    objects = tuple(yaml.load_all(printed, yaml.CSafeLoader)) if code == 0 else ()
+    objects = tuple(_without_sources(each) for each in json.loads(printed)["items"]) if code == 0 else ()
     return Rendered(case, release, said if code else "", objects)
+
+
+def _without_sources(document: Json) -> Json:
+    """An object without the programs of pods, which are most of what is printed."""
+    if document["kind"] != "ConfigMap":
+        return document
+    return {**document, "data": {name: text for name, text in document["data"].items() if not name.endswith(".py")}}
 
 
 def _specdec(arguments: Sequence[str]) -> tuple[int, str, str]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from tests.upstream.contracts import contract
-from tests.upstream.rendering import cases, releases, render
+from tests.upstream.rendering import releases
+from tests.upstream.rendering import served as served_cases
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -23,21 +24,20 @@ KNOWN: Final = [release for release in releases() if contract("engine/trtllm_bui
 
 
 @pytest.fixture(scope="module", params=KNOWN)
-def built(request: pytest.FixtureRequest) -> list[Rendered]:
+def built(request: pytest.FixtureRequest) -> tuple[Rendered, ...]:
     """Every case that a release builds."""
-    found = [render(case, request.param) for case in cases("engine")]
-    return [rendered for rendered in found if not rendered.refused]
+    return served_cases("engine", request.param)
 
 
-def test_a_build_gives_each_program_its_own_options(built: list[Rendered]) -> None:
+def test_a_build_gives_each_program_its_own_options(built: Sequence[Rendered]) -> None:
     assert not [f"{rendered}: {said}" for rendered in built for said in _misuse(rendered)]
 
 
-def test_pages_of_an_fp8_cache_are_asked_of_formats_that_read_them(built: list[Rendered]) -> None:
+def test_pages_of_an_fp8_cache_are_asked_of_formats_that_read_them(built: Sequence[Rendered]) -> None:
     assert not [str(rendered) for rendered in built for build in _builds(rendered) if _reads_no_pages(rendered, build)]
 
 
-def test_a_drafter_is_added_to_a_target_that_its_converter_takes(built: list[Rendered]) -> None:
+def test_a_drafter_is_added_to_a_target_that_its_converter_takes(built: Sequence[Rendered]) -> None:
     assert not [str(rendered) for rendered in built if rendered.case.method == "ReDrafter" and not _is_taken(rendered)]
 
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from tests.upstream.contracts import contract
-from tests.upstream.rendering import cases, releases, render
+from tests.upstream.rendering import releases
+from tests.upstream.rendering import served as served_cases
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tests.upstream.rendering import Json, Rendered
 
@@ -27,17 +28,16 @@ KNOWN: Final = [release for release in releases() if contract("engine/template_e
 
 
 @pytest.fixture(scope="module", params=KNOWN)
-def served(request: pytest.FixtureRequest) -> list[Rendered]:
+def served(request: pytest.FixtureRequest) -> tuple[Rendered, ...]:
     """Every case that a release serves."""
-    found = [render(case, request.param) for case in cases("engine")]
-    return [rendered for rendered in found if not rendered.refused]
+    return served_cases("engine", request.param)
 
 
-def test_every_variable_of_a_template_is_filled_or_left_empty_on_purpose(served: list[Rendered]) -> None:
+def test_every_variable_of_a_template_is_filled_or_left_empty_on_purpose(served: Sequence[Rendered]) -> None:
     assert not [problem for rendered in served for problem in _unfilled(rendered)]
 
 
-def test_requests_send_what_the_endpoint_s_template_declares_alone(served: list[Rendered]) -> None:
+def test_requests_send_what_the_endpoint_s_template_declares_alone(served: Sequence[Rendered]) -> None:
     assert not [problem for rendered in served for problem in _misfits(rendered)]
 
 
