@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
-from specdec_operator.cluster.resources import PODS
+from specdec_operator.cluster.resources import MODEL_ARTIFACTS, PODS
 from specdec_operator.pod.termination import Failed, Succeeded
 from testbed.operator import fails, succeeds
 from testbed.operator.job_player import LLAMA, ending
@@ -94,3 +94,62 @@ async def leave_pod(scene: Scene, job: str) -> None:
     container = {"name": "program", "state": {"terminated": terminated}, "ready": False, "restartCount": 0}
     status = {"phase": "Succeeded", "containerStatuses": [{**container, "image": "i", "imageID": "i"}]}
     await scene.patch(PODS, "a-stray", {"status": status}, subresource="status")
+
+
+async def test_the_right_token_in_the_secret_needs_no_request_to_try_again(operated: Stage) -> None:
+    scene = await operated.scene("job-ends-token")
+    private: JsonObject = {"huggingFace": {"repository": "other/private", "tokenSecretRef": {"name": "t", "key": "k"}}}
+    scene.script.models = {"other/private": [fails("Unauthorized"), fails("RepositoryNotFound"), succeeds()]}
+    await scene.apply("private", baseline(target={"source": private}))
+    model = await scene.until_stalled("private", "Unauthorized")
+    assert "tried again within 10 minutes" in condition(model, "ModelsCached")["message"]
+    await scene.until_ready("private")
+
+
+async def test_evictions_are_waited_for_longer_each_time_and_leave_one_old_job(operated: Stage) -> None:
+    scene = await operated.scene("job-ends-evicted")
+    scene.script.held = {"testbed/llama"}
+    await scene.apply("base", baseline())
+    seen: list[int] = []
+    for attempt in (1, 2, 3):
+        await evict(scene, f"-{attempt}")
+
+        async def counted(attempt: int = attempt) -> bool:
+            return bool((await scene.artifact("target", "base"))["status"].get("interruptions") == attempt)
+
+        await scene.until(f"{attempt} interruption(s)", counted, seen="base")
+        status = (await scene.artifact("target", "base"))["status"]
+        seen.append(status["failures"])
+        assert (status["reason"], status["state"]) == ("Interrupted", "Pending")
+        await hasten(scene)
+    scene.script.held = set()
+    await scene.until_ready("base")
+    assert seen == [0, 0, 0]
+    assert [job for job in await scene.jobs("model-") if job.endswith(("-1", "-2"))] == []
+
+
+async def evict(scene: Scene, ending: str) -> None:
+    """Have the cluster take away the pod of a Job."""
+    found: list[str] = []
+
+    async def runs() -> bool:
+        pods = [p for p in await scene.objects(PODS) if p["status"]["phase"] == "Running"]
+        jobs = {p["metadata"]["name"]: p["metadata"]["labels"]["batch.kubernetes.io/job-name"] for p in pods}
+        found[:] = [name for name, job in jobs.items() if job.endswith(ending)]
+        return bool(found)
+
+    await scene.until(f"a pod of a Job {ending} runs", runs, seen="base")
+    disruption = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}
+    terminated = {"name": "program", "state": {"terminated": {"exitCode": 143}}, "image": "i", "imageID": "i"}
+    status = {
+        "phase": "Failed",
+        "conditions": [disruption],
+        "containerStatuses": [{**terminated, "ready": False, "restartCount": 0}],
+    }
+    await scene.patch(PODS, found[0], {"status": status}, subresource="status")
+
+
+async def hasten(scene: Scene) -> None:
+    """Have the next attempt start now."""
+    name = (await scene.artifact("target", "base"))["metadata"]["name"]
+    await scene.patch(MODEL_ARTIFACTS, name, {"status": {"notBefore": None}}, subresource="status")

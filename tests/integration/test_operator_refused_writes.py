@@ -81,11 +81,49 @@ async def test_what_serves_is_available_while_a_change_is_rejected(scene: Scene)
     assert (condition(model, "Available")["status"], model["status"]["readyReplicas"]) == ("True", 1)
 
 
-async def forbid(scene: Scene, what: str) -> None:
-    """Allow none of something, and wait until the quota counts."""
+@pytest.mark.parametrize(
+    ("missing", "reason", "said"),
+    [
+        ({"priorityClassName": "missing"}, "PodForbidden", "no PriorityClass with name missing was found"),
+        ({"runtimeClassName": "missing"}, "PodForbidden", 'RuntimeClass "missing" not found'),
+        ({"serviceAccountName": "missing"}, "ServiceAccountMissing", 'serviceaccount "missing" not found'),
+        ({"serverResources": {"memory": "300Gi"}}, "QuotaExceeded", "exceeded quota: quota, requested: "),
+    ],
+    ids=["priority class", "runtime class", "service account", "quota"],
+)
+async def test_a_change_that_no_pod_can_be_made_of_leaves_the_old_pod_serving(
+    operated: Stage, missing: JsonObject, reason: str, said: str
+) -> None:
+    scene = await operated.scene(f"refused-pod-{next(iter(missing)).lower()}")
+    await scene.apply("serving", baseline())
+    before = await scene.until_ready("serving")
+    (pod,) = await scene.serving_pods("serving")
+    await forbid(scene, "requests.memory", allowed="200Gi")
+    await scene.apply("serving", baseline(pod=missing))
+    model = await scene.until_condition("serving", "Ready", "False", reason=reason)
+    assert said in condition(model, "Ready")["message"]
+    assert condition(model, "Available")["status"] == "True"
+    assert model["status"]["currentRevision"] == before["status"]["currentRevision"]
+    assert [p["metadata"]["uid"] for p in await scene.serving_pods("serving")] == [pod["metadata"]["uid"]]
+    await scene.apply("serving", baseline(pod={"labels": {"example.com/mended": "yes"}}))
+    await scene.until_ready("serving")
+
+
+async def test_a_quota_counts_what_the_old_pod_frees(operated: Stage) -> None:
+    scene = await operated.scene("refused-pod-frees")
+    await scene.apply("serving", baseline())
+    before = await scene.until_ready("serving")
+    await forbid(scene, "requests.nvidia.com/gpu", allowed="1")
+    await scene.apply("serving", baseline(pod={"labels": {"example.com/again": "yes"}}))
+    model = await scene.until_ready("serving")
+    assert model["status"]["currentRevision"] != before["status"]["currentRevision"]
+
+
+async def forbid(scene: Scene, what: str, *, allowed: str = "0") -> None:
+    """Allow little of something, and wait until the quota counts."""
     metadata = {"name": "quota", "namespace": scene.namespace}
     body: JsonObject = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata}
-    await scene.api.create(QUOTAS, {**body, "spec": {"hard": {what: "0"}}})
+    await scene.api.create(QUOTAS, {**body, "spec": {"hard": {what: allowed}}})
 
     async def counted() -> bool:
         return bool((await scene.get(QUOTAS, "quota")).get("status", {}).get("hard"))

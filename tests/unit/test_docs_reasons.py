@@ -30,7 +30,7 @@ CONDITIONS = frozenset(ORDER) - {"Accepted", "Ready"}
 """Condition types that are no reasons too."""
 KINDS = frozenset(
     {"Assembly", "ConfigMap", "ControllerRevision", "DataSet", "Deployment", "Engine", "Job", "Model", "ModelArtifact"}
-    | {"Service", "SpeculativeModel"}
+    | {"Pod", "Service", "SpeculativeModel"}
 )
 QUANTIZATION_FORMATS = frozenset(get_args(QuantizationFormat))
 DRAFT_KINDS = frozenset({"Eagle3Head", "EagleHead", "MedusaHeads", "ReDrafterHead"})
@@ -66,7 +66,7 @@ OTHERS = frozenset(
     | {"Unreachable"}  # an outcome of the proof; its condition's reason is ProofUnreachable
 )
 OPTIONS = frozenset(
-    {"Auto", "Disabled", "Fast", "GuaranteedNoEvict", "Surge"}  # values of spec fields
+    {"Auto", "Disabled", "Fast", "GuaranteedNoEvict", "Replace", "Surge"}  # values of spec fields
     | {"Leader", "Orchestrator", "Single", "SpawningOrchestrator"}  # how a pod's processes find each other
     | {"Effective", "Ineffective"}  # words of status.acceptance
 )

@@ -43,8 +43,8 @@ class KubernetesApi(Protocol):
     ) -> builtins.list[JsonObject]:
         """Return all objects of a type, in one namespace or in all; each carries its apiVersion and kind."""
 
-    async def create(self, resource: ResourceType, body: JsonObject) -> JsonObject:
-        """Create an object and return it as stored.
+    async def create(self, resource: ResourceType, body: JsonObject, *, dry_run: bool = False) -> JsonObject:
+        """Create an object and return it as stored; of a dry run, as it would be: admission judges it, nobody keeps it.
 
         Raises:
             AlreadyExists: the name is taken.

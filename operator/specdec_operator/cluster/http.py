@@ -132,9 +132,11 @@ class HttpKubernetesApi:
                 return items
             page_query = {**page_query, "continue": token}
 
-    async def create(self, resource: ResourceType, body: JsonObject) -> JsonObject:
-        """Create an object."""
+    async def create(self, resource: ResourceType, body: JsonObject, *, dry_run: bool = False) -> JsonObject:
+        """Create an object, or only have it judged."""
         query = {"fieldManager": self._field_manager, "fieldValidation": "Strict"}
+        if dry_run:
+            query["dryRun"] = "All"
         return await self._write(Request("create", "POST", resource, collection_of(resource, body), query, body))
 
     async def apply(self, resource: ResourceType, body: JsonObject, *, force: bool = False) -> JsonObject:

@@ -37,6 +37,15 @@ def canonical(quantity: str) -> str:
     return _decimal(value)
 
 
+def amount(quantity: str) -> Decimal:
+    """A quantity as a number: cores, bytes or pieces.
+
+    Raises:
+        ValueError: It is no quantity.
+    """
+    return _read(quantity)[0]
+
+
 def byte_count(quantity: str) -> int:
     """A quantity of memory in bytes, rounded up.
 

@@ -27,16 +27,18 @@ from specdec_operator.pod.termination import MessageCut, Succeeded, decode
 from specdec_operator.reconcile import artifact_status as statuses
 from specdec_operator.reconcile.artifact_conditions import conditions_of
 from specdec_operator.reconcile.artifact_status import Failure
+from specdec_operator.reconcile.claims import is_leaving, leaving_in_words
 from specdec_operator.reconcile.conditions import shortened
 from specdec_operator.reconcile.context import timestamp
 from specdec_operator.reconcile.diagnosis import diagnose_events, diagnose_pod
+from specdec_operator.reconcile.finished_jobs import delete_finished_jobs, ends_of
 from specdec_operator.reconcile.job_end import failure_of, termination_message
 from specdec_operator.reconcile.other_controller import LOOK_AGAIN_SECONDS
 from specdec_operator.reconcile.queue import Key, Result, owning_models
 from specdec_operator.reconcile.refused_write import OPERATORS_OWN, REFUSALS, explain
 from specdec_operator.reconcile.status_write import write_status
 from specdec_operator.resources.jobs import render_job
-from specdec_operator.resources.labels import retries
+from specdec_operator.resources.labels import SELECTOR, retries
 
 if TYPE_CHECKING:
     from specdec_operator.cluster.api import JsonObject
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 _LOOK_AGAIN_SECONDS = 15.0
 _QUIET_SECONDS = 30.0
 _GARBAGE_SECONDS = 2.0
+_AWAITED_SECONDS = 5.0
 _OWNER_SECONDS = 2.0
 """How soon after a start it is known whose a model is."""
 _log = logging.getLogger(__name__)
@@ -93,14 +96,19 @@ class ArtifactReconciler:
             )
             waiting = {"state": "Pending", "reason": "ClaimMissing", "message": missing}
             return artifact.status.model_copy(update=waiting), _LOOK_AGAIN_SECONDS
+        if claim and is_leaving(claim) and artifact.status.state == "Pending":
+            waiting = {"reason": "ClaimLeaving", "message": leaving_in_words(claim["metadata"]["name"])}
+            return artifact.status.model_copy(update=waiting), _LOOK_AGAIN_SECONDS
         claim_uid = claim["metadata"]["uid"] if claim else ""
         retry = retries(artifact.metadata.annotations)
         status = statuses.started_over(artifact, claim_uid=claim_uid, retry=retry)
         status = status.model_copy(update={"claim_uid": claim_uid})
-        if status.state in ("Ready", "Failed"):
+        if status.state == "Ready" or (status.state == "Failed" and not status.not_before):
             return status, None
         if wait := statuses.seconds_until(status.not_before, self._context.now()):
             return status, wait
+        if status.state == "Failed":
+            status = statuses.tried_again(status)
         return await self._attempt(artifact, status, claim=claim)
 
     async def _claim(self, artifact: ModelArtifact) -> JsonObject | None:
@@ -141,6 +149,11 @@ class ArtifactReconciler:
         if busy:
             waiting = {"state": "Pending", "reason": "VolumeInUse", "message": busy}
             return status.model_copy(update=waiting), _LOOK_AGAIN_SECONDS
+        if claim and (missing := await self._awaited(artifact, claim)):
+            waiting = {"state": "Pending", "reason": "ModelAwaited", "message": f"the build waits for {missing}"}
+            return status.model_copy(update=waiting), _AWAITED_SECONDS
+        if status.attempts > 1:
+            await delete_finished_jobs(self._context.api, artifact.metadata, kept=1)
         verify = statuses.verifies(artifact, status)
         name = statuses.job_name(artifact, status)
         objects = render_job(artifact, name=name, templates=self._context.templates, verify=verify, node=node)
@@ -159,6 +172,23 @@ class ArtifactReconciler:
         }
         return status.model_copy(update=running), _LOOK_AGAIN_SECONDS
 
+    async def _awaited(self, artifact: ModelArtifact, claim: JsonObject) -> str:
+        """The artifacts that a build reads and that are not in the claim, as after a loss of it; empty if all are."""
+        build, name = artifact.spec.build, artifact.spec.claim_name
+        if build is None:
+            return ""
+        read = {m.sub_path for m in (build.model, build.head, build.calibration) if m and m.claim_name == name}
+        found = await self._context.api.list(
+            MODEL_ARTIFACTS, namespace=artifact.metadata.namespace, label_selector=SELECTOR
+        )
+        return ", ".join(
+            other["metadata"]["name"]
+            for other in found
+            if other["spec"].get("claimName") == name
+            and other["spec"].get("fetch", {}).get("directory") in read
+            and not _is_in(other.get("status") or {}, claim)
+        )
+
     async def _node_of(self, artifact: ModelArtifact, claim: JsonObject | None) -> tuple[str | None, str]:
         """The node that a single-node volume is on, and why the Job must wait, if it must."""
         modes = set(claim["spec"].get("accessModes", [])) if claim else set()
@@ -174,13 +204,13 @@ class ArtifactReconciler:
     async def _judge(
         self, artifact: ModelArtifact, status: ModelArtifactStatus, job: JsonObject
     ) -> tuple[ModelArtifactStatus, float | None]:
-        conditions = {c["type"] for c in job.get("status", {}).get("conditions", []) if c["status"] == "True"}
-        if not conditions & {"Complete", "Failed"}:
+        ends = ends_of(job)
+        if not ends:
             return await self._watch(artifact, status, job)
         pods = await self._pods(job)
-        if "Complete" in conditions:
+        if "Complete" in ends:
             return self._completed(artifact, status, pods)
-        failure = failure_of(job, pods)
+        failure = statuses.about_a_token(artifact, failure_of(job, pods))
         if status.verify_next:
             failure = Failure(reason=statuses.NOT_PUBLISHED, message=failure.message, terminal=False)
         return self._failed(status, failure)
@@ -282,6 +312,11 @@ def _refused(status: ModelArtifactStatus, why: RefusedWrite) -> tuple[ModelArtif
     state = "Failed" if why.terminal else "Pending"
     said = {"state": state, "reason": why.reason, "message": why.message}
     return status.model_copy(update=said), why.requeue_after
+
+
+def _is_in(status: JsonObject, claim: JsonObject) -> bool:
+    """Whether an artifact's content is in this very claim."""
+    return bool(status.get("state") == "Ready" and status.get("claimUid") == claim["metadata"]["uid"])
 
 
 def _mounts(pod: JsonObject, claim: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,8 +26,12 @@ if TYPE_CHECKING:
 VANISHED = "JobVanished"
 DOUBTED = "ContentDoubted"
 NOT_PUBLISHED = "EngineNotPublished"
+_OF_TOKENS = frozenset({"GatedModel", "RepositoryNotFound", "Unauthorized"})
+"""A hub says of a private repository that there is none to an account that may not read it."""
 _FIRST_DELAY = timedelta(seconds=5)
 _LONGEST_DELAY = timedelta(minutes=10)
+MOST_INTERRUPTIONS = 12
+"""Interruptions in a row after which somebody has to look: by then they have taken an hour and more."""
 _AT_WORK = {
     "fetch": "Fetching",
     "inspect": "Inspecting",
@@ -43,12 +47,14 @@ class Failure:
 
     Attributes:
         counts: Whether it is one of the allowed failures; a pod that was evicted is nobody's fault.
+        mends_itself: Whether another attempt follows though only somebody outside the cluster's API can help.
     """
 
     reason: str
     message: str
     terminal: bool
     counts: bool = True
+    mends_itself: bool = False
 
 
 class _Result(StatusModel):
@@ -161,6 +167,7 @@ def succeeded(
             "digest": told.digest,
             "attempts": status.attempts + 1,
             "failures": 0,
+            "interruptions": 0,
             "verify_next": False,
             "not_before": "",
             "ready_at": timestamp(now),
@@ -173,19 +180,39 @@ def failed(
 ) -> ModelArtifactStatus:
     """Another try later, or the end: after a terminal failure or the last allowed attempt."""
     failures = status.failures + int(failure.counts)
-    final = failure.terminal or failures >= attempts_allowed
+    interruptions = 0 if failure.counts else status.interruptions + 1
+    often = interruptions >= MOST_INTERRUPTIONS
+    final = failure.terminal or failures >= attempts_allowed or often
+    again = failure.mends_itself or not final
     return status.model_copy(
         update={
             "state": "Failed" if final else "Pending",
             "reason": failure.reason,
-            "message": failure.message,
+            "message": f"{failure.message}. It was so {interruptions} times in a row" if often else failure.message,
             "attempts": status.attempts + 1,
             "failures": failures,
+            "interruptions": interruptions,
             "job": status.job if final else "",
             "verify_next": False,
-            "not_before": "" if final else timestamp(now + _delay(failures)),
+            "not_before": timestamp(now + _delay(interruptions or failures)) if again else "",
         }
     )
+
+
+def about_a_token(artifact: ModelArtifact, failure: Failure) -> Failure:
+    """A failure of a download, tried again where another token in its Secret can help: nobody reads Secrets to see."""
+    fetch = artifact.spec.fetch
+    if fetch is None or fetch.token_secret_ref is None or failure.reason not in _OF_TOKENS:
+        return failure
+    told = (
+        f"{failure.message}. It is tried again within {_LONGEST_DELAY.seconds // 60} minutes, with the token then there"
+    )
+    return replace(failure, message=told, mends_itself=True)
+
+
+def tried_again(status: ModelArtifactStatus) -> ModelArtifactStatus:
+    """The status of a failed artifact whose next attempt is due."""
+    return status.model_copy(update={"job": "", "not_before": ""})
 
 
 def _delay(failures: int) -> timedelta:

@@ -151,11 +151,12 @@ def _crash_loop(status: JsonObject, message: str) -> Diagnosis:
 def _unschedulable(pod: JsonObject) -> Diagnosis | None:
     for condition in (pod.get("status") or {}).get("conditions") or []:
         if condition.get("type") == "PodScheduled" and condition.get("reason") == "Unschedulable":
-            return Diagnosis(
-                reason="Unschedulable",
-                message=f"pod {pod['metadata']['name']}: {condition.get('message', 'no node fits')}. Remedy: free "
-                "GPUs, add nodes, or change spec.placement or spec.pod",
-            )
+            said = f"pod {pod['metadata']['name']}: {condition.get('message', 'no node fits')}"
+            if "is being deleted" in said:
+                remedy = "it goes once no pod that runs mounts it, and is then made again"
+                return Diagnosis(reason="ClaimLeaving", message=f"{said}. Remedy: let the claim go: {remedy}")
+            remedy = "free GPUs, add nodes, or change spec.placement or spec.pod"
+            return Diagnosis(reason="Unschedulable", message=f"{said}. Remedy: {remedy}")
     return None
 
 

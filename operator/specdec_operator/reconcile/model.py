@@ -116,7 +116,10 @@ class _Pass:
         self._judge()
         set_ready(self._conditions, self._model, self._findings, halt)
         await self._write()
-        waits = [wait for wait in (requeue, halt.requeue_after if halt else None) if wait is not None]
+        # What a failed revision leads to is done once it is remembered: a process that is killed forgets nothing.
+        failed = self._findings.failed_revision
+        at_once = 0.0 if failed and failed != self._model.status.failed_revision else None
+        waits = [wait for wait in (requeue, halt.requeue_after if halt else None, at_once) if wait is not None]
         return Result(requeue_after=min(waits, default=None))
 
     def _judge(self) -> None:
@@ -198,14 +201,9 @@ class _Pass:
 
     async def _swap(self, wanted: Revision, good: Revision | None) -> None:
         findings = self._findings
-        serving = await self._rollout.apply(wanted)
-        failure = None
+        findings.serving = await self._rollout.apply(wanted, replacing=True)
         if wanted.name != findings.current_revision:
-            failure = self._rollout.failure(serving, can_return=good is not None)
-        if failure:
-            findings.failed_revision = failure
-            serving = await self._fall_back(good, wanted)
-        findings.serving = serving
+            findings.failed_revision = self._rollout.failure(findings.serving, can_return=good is not None)
 
     async def _fall_back(self, good: Revision | None, failed: Revision) -> Serving:
         if good and good.name != failed.name:
@@ -225,21 +223,18 @@ class _Pass:
         await proving.run(serving, findings.prepared.plan.files)
         findings.proof = proving.proof
         if self._denied():
-            await self._return_from(serving)
+            await self._give_up(serving)
         elif not proving.is_pending:
             findings.current_revision = serving.revision
         return proving.requeue_after
 
-    async def _return_from(self, serving: Serving) -> None:
-        """Return to the last good revision, if there is one, from pods that have answered wrongly for too long."""
+    async def _give_up(self, serving: Serving) -> None:
+        """Call a revision failed whose pods have answered wrongly for too long, if there is one to return to."""
         served = self._conditions.get("Served")
         failure = self._rollout.misproven(serving, served, self._findings.proof) if served else None
         good = await self._rollout.stored(self._findings.current_revision) if failure else None
-        if failure is None or good is None or good.name == failure.name:
-            return
-        self._findings.failed_revision = failure
-        self._findings.serving = await self._rollout.apply(await self._rollout.keep(good))
-        set_available(self._conditions, self._findings.serving)
+        if failure and good and good.name != failure.name:
+            self._findings.failed_revision = failure
 
     def _denied(self) -> bool:
         """Whether the proof found something wrong; that it can't be made from here is no reason to return."""

@@ -110,7 +110,7 @@ def _instead(findings: Findings) -> str:
     if findings.current_revision and findings.current_revision != (
         findings.failed_revision.name if findings.failed_revision else ""
     ):
-        return f"Revision {findings.current_revision} serves instead; change the spec to go on"
+        return f"Revision {findings.current_revision} serves instead, or returns; change the spec to go on"
     return (
         "There is no earlier revision: its pods are stopped; change the spec, or set specdec.dev/restart to try again"
     )

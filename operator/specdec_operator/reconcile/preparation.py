@@ -92,7 +92,8 @@ class Preparation:
         claim = resolution.storage.claim if resolution.storage else None
         if claim:
             with refusals_halt("ModelsCached"):
-                await ensure_store(self._context.api, claim, namespace=self._model.metadata.namespace)
+                uid = await ensure_store(self._context.api, claim, namespace=self._model.metadata.namespace)
+            self._usage.claims[claim.claim_name] = uid
 
     def _acquire(self, resolution: Resolution) -> ContentStep:
         content = acquire_content(

@@ -23,6 +23,7 @@ from specdec_operator.reconcile.diagnosis import Diagnosis
 from specdec_operator.reconcile.halt import Halt
 from specdec_operator.reconcile.lost_content import KINDS as LOST_KINDS
 from specdec_operator.reconcile.observation import Observer, revision_of
+from specdec_operator.reconcile.trial_pod import try_pod
 from specdec_operator.resources.labels import MODEL, serving_name
 from specdec_operator.resources.serving import Revision, controller_revision, revision_files, stored_revision
 from specdec_operator.resources.workload import deployment, service
@@ -70,18 +71,32 @@ class Rollout:
         await self._create(CONFIG_MAPS, files, owner_uid=document["metadata"]["uid"], live=there)
         return kept
 
-    async def apply(self, revision: Revision, *, stopped: bool = False) -> Serving:
+    async def apply(self, revision: Revision, *, stopped: bool = False, replacing: bool = False) -> Serving:
         """Make Deployment and Service what a revision says, and look at what they are.
 
         Args:
             stopped: Run no pod of it: it failed and there is nothing to return to.
+            replacing: Look first whether its pods would be taken: one that serves goes for each.
         """
         body = deployment(self._model, revision, templates=self._context.templates)
         if stopped:
             body["spec"]["replicas"] = 0
-        live_service = await self._apply(SERVICES, service(self._model, templates=self._context.templates))
-        live = await self._apply(DEPLOYMENTS, body)
+        live = await self._get(DEPLOYMENTS, body["metadata"]["name"])
+        if live and replacing:
+            await self._try_pod(body, live)
+        live_service = await self._apply(
+            SERVICES,
+            service(self._model, templates=self._context.templates),
+            live=await self._get(SERVICES, body["metadata"]["name"]),
+        )
+        live = await self._apply(DEPLOYMENTS, body, live=live)
         return await self._observer.observe(live, live_service)
+
+    async def _try_pod(self, body: JsonObject, live: JsonObject) -> None:
+        template, running = body["spec"]["template"], live["spec"]["template"]
+        serves = body["spec"]["replicas"] and live.get("status", {}).get("readyReplicas")
+        if serves and self._model.spec.update.strategy == "Replace" and revision_of(template) != revision_of(running):
+            await try_pod(self._context.api, body, running=live)
 
     async def running(self) -> Revision | None:
         """The revision that the Deployment runs; None if there is no Deployment, or the revision is not stored."""
@@ -179,8 +194,7 @@ class Rollout:
         except NameTaken as taken:
             raise self._conflict(taken) from taken
 
-    async def _apply(self, resource: ResourceType, body: JsonObject) -> JsonObject:
-        live = await self._get(resource, serving_name(self._model.metadata.name))
+    async def _apply(self, resource: ResourceType, body: JsonObject, *, live: JsonObject | None) -> JsonObject:
         try:
             applied = await ensure_applied(
                 self._context.api, resource, body, owner_uid=self._model.metadata.uid, live=live

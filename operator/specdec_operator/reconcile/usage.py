@@ -11,6 +11,7 @@ from specdec_operator.cluster.errors import AlreadyExists, Conflict, NotFound
 from specdec_operator.cluster.owners import add_owner, remove_owner
 from specdec_operator.cluster.resources import MODEL_ARTIFACTS
 from specdec_operator.planning.keys import content_key, short
+from specdec_operator.reconcile.context import timestamp
 from specdec_operator.reconcile.halt import Halt
 from specdec_operator.resources.artifacts import model_artifact
 from specdec_operator.resources.labels import DOUBTED_AT, FAILED_WAYS, OPERATOR, RETRY, SELECTOR, retry_by
@@ -41,6 +42,8 @@ class Usage:
         }
         self._used: dict[str, ArtifactStatus] = {}
         self._held: list[ModelArtifact] = []
+        self.claims: dict[str, str] = {}
+        """Uids of the claims that were looked at, by name."""
 
     @property
     def artifacts(self) -> list[ArtifactStatus]:
@@ -51,7 +54,7 @@ class Usage:
         """Make the artifacts and own them; returned per role."""
         held = {}
         for request in requests:
-            artifact = await self._hold(request)
+            artifact = await self._of_this_claim(await self._hold(request))
             held[request.role] = artifact
             self._held.append(artifact)
             self._used[request.role] = ArtifactStatus(
@@ -64,6 +67,18 @@ class Usage:
                 reason=artifact.status.reason,
             )
         return held
+
+    async def _of_this_claim(self, artifact: ModelArtifact) -> ModelArtifact:
+        """An artifact, which waits if it was made in another claim of the name: it is then made again."""
+        status = artifact.status
+        uid = self.claims.get(artifact.spec.claim_name or "", status.claim_uid)
+        if status.state not in ("Ready", "Failed") or status.claim_uid in ("", uid):
+            return artifact
+        if artifact.metadata.annotations.get(DOUBTED_AT, "") <= status.ready_at:
+            await self._annotate(artifact.metadata, {DOUBTED_AT: timestamp(self._context.now())})
+        told = f"claim {artifact.spec.claim_name} is another than the one that held it; it is made again"
+        waiting = {"state": "Pending", "reason": "ContentDoubted", "message": told}
+        return artifact.model_copy(update={"status": status.model_copy(update=waiting)})
 
     async def doubt(self, lost: Lost) -> None:
         """Have the artifacts looked at again that a pod did not find after they were last seen."""

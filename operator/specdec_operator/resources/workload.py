@@ -41,8 +41,19 @@ def deployment(model: SpeculativeModel, revision: Revision, *, templates: Templa
         progress_deadline=spec.update.startup_minutes * 60 + 120,
         selector=serving_selector(model.metadata.name),
         rolling_update=_ROLLING_UPDATES[spec.update.strategy],
-        template=revision.template,
+        template=_with_twins(revision.template),
     )
+
+
+def _with_twins(template: JsonObject) -> JsonObject:
+    """A pod template with the older spelling of its service account, which the API server fills in from the newer.
+
+    Who owns one of the two alone can't remove it: the other is left, and both come back from it.
+    """
+    spec = template["spec"]
+    if "serviceAccountName" not in spec:
+        return template
+    return {**template, "spec": {**spec, "serviceAccount": spec["serviceAccountName"]}}
 
 
 def service(model: SpeculativeModel, *, templates: Templates) -> JsonObject:

@@ -101,6 +101,8 @@ class ModelArtifactStatus(StatusModel):
     """Jobs that ended or vanished; the next one's name follows from it."""
     failures: Annotated[int, Field(ge=0)] = 0
     """Failures in a row; they decide how long to wait, and when to give up."""
+    interruptions: Annotated[int, Field(ge=0)] = 0
+    """Evictions and preemptions in a row, which are not failures; they have a limit of their own."""
     verify_next: bool = False
     """Whether the next Job only looks if the engine is there: the last one is gone, and may have published it."""
     job: Annotated[str, Field(max_length=63)] = ""
