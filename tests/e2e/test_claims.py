@@ -33,7 +33,7 @@ def test_models_serve_side_by_side_from_a_volume_that_one_node_may_mount(place: 
 
 def test_an_engine_build_that_fails_says_the_programs_last_words(place: Place) -> None:
     model = place.until_condition("damaged", "Stalled", "True", "EngineBuildFailed")
-    assert "model.safetensors" in condition(model, "EnginesReady")["message"]
+    assert "model.norm.weight" in condition(model, "EnginesReady")["message"]
 
 
 def test_an_engine_build_that_fails_is_tried_once_and_told_by_a_warning_event(place: Place) -> None:
