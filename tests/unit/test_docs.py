@@ -168,7 +168,9 @@ def test_every_field_of_the_configuration_is_told(texts: dict[str, str]) -> None
     assert {field.alias for field in OperatorConfiguration.model_fields.values()} <= set(told)
 
 
-@pytest.mark.parametrize("field", ["resync_seconds", "workers", "job_attempts", "cluster_domain", "instance"])
+@pytest.mark.parametrize(
+    "field", ["resync_seconds", "workers", "job_attempts", "job_hours", "cluster_domain", "instance"]
+)
 def test_a_default_of_the_configuration_is_told_as_it_is(field: str, texts: dict[str, str]) -> None:
     described = OperatorConfiguration.model_fields[field]
 

@@ -40,6 +40,7 @@ EVENTS = frozenset({"Acquire", "Normal", "Reconcile", "Warning"})
 KUBERNETES = frozenset(
     {"Complete", "CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "ErrImageNeverPull"}
     | {
+        "DeadlineExceeded",
         "DisruptionTarget",
         "ErrImagePull",
         "Exists",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.runtime import Backend
 
 
+DEFAULT_JOB_HOURS = 24
 Namespace = Annotated[str, Field(min_length=1, max_length=63, pattern=patterns.DNS_LABEL.expression)]
 
 
@@ -74,6 +75,8 @@ class OperatorConfiguration(ApiModel):
     """Reconciles at once."""
     job_attempts: Annotated[int, Field(ge=1, le=20)] = 5
     """How often a Job that may succeed another time is tried."""
+    job_hours: Annotated[int, Field(ge=1, le=720)] = DEFAULT_JOB_HOURS
+    """How long the pod of a Job may download, quantize or build, the pull of its image included."""
 
 
 class ConfigurationError(Exception):

@@ -156,7 +156,14 @@ class ArtifactReconciler:
             await delete_finished_jobs(self._context.api, artifact.metadata, kept=1)
         verify = statuses.verifies(artifact, status)
         name = statuses.job_name(artifact, status)
-        objects = render_job(artifact, name=name, templates=self._context.templates, verify=verify, node=node)
+        objects = render_job(
+            artifact,
+            name=name,
+            templates=self._context.templates,
+            hours=self._context.configuration.job_hours,
+            verify=verify,
+            node=node,
+        )
         api, uid = self._context.api, artifact.metadata.uid
         try:
             await ensure_created(api, CONFIG_MAPS, objects.config_map, owner_uid=uid)

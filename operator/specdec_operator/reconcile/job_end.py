@@ -12,9 +12,15 @@ if TYPE_CHECKING:
 
     from specdec_operator.cluster.api import JsonObject
 
+_DEADLINE = "DeadlineExceeded"
+"""What the kubelet says of a pod, and the Job controller of a Job, that ran out of its time."""
+
 
 def failure_of(job: JsonObject, pods: Iterable[JsonObject]) -> Failure:
     """Why a Job failed, by what its pods left."""
+    pods = list(pods)
+    if late := _out_of_time(job, pods):
+        return late
     for pod in pods:
         if _was_disrupted(pod):
             message = "the Job's pod was evicted, preempted or lost with its node; it is tried again"
@@ -34,6 +40,21 @@ def failure_of(job: JsonObject, pods: Iterable[JsonObject]) -> Failure:
         (c.get("message", "") for c in job.get("status", {}).get("conditions", []) if c["type"] == "Failed"), ""
     )
     return Failure(reason="JobFailed", message=message or "the Job failed and its pod is gone", terminal=False)
+
+
+def _out_of_time(job: JsonObject, pods: Iterable[JsonObject]) -> Failure | None:
+    """A pod that worked for longer than it may, or a Job whose pod never got to work."""
+    if any(pod.get("status", {}).get("reason") == _DEADLINE for pod in pods):
+        message = (
+            "the Job's pod worked longer than the operator's setting jobHours allows: raise it, or give the Job more "
+            "in spec.pod.jobResources, then retry; a download goes on where it stopped"
+        )
+        return Failure(reason="JobTookTooLong", message=message, terminal=True)
+    ends = job.get("status", {}).get("conditions", [])
+    if not any(c["type"] == "Failed" and c.get("reason") == _DEADLINE for c in ends):
+        return None
+    message = "the Job's pod found no node for more than a week; another Job takes its place"
+    return Failure(reason="JobTookTooLong", message=message, terminal=False, counts=False)
 
 
 def termination_message(pods: Iterable[JsonObject]) -> str:

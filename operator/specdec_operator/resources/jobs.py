@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from specdec_operator.api.configuration import DEFAULT_JOB_HOURS
 from specdec_operator.planning import quantities
 from specdec_operator.resources.labels import (
     NO_MESH_ANNOTATIONS,
@@ -35,6 +36,12 @@ if TYPE_CHECKING:
     from specdec_operator.resources.template import JsonObject, Templates
 
 _GIB = 1024**3
+_HOUR = 3600
+_SHORT_HOURS = 4
+"""Of Jobs that only read, verify or assemble; most of it is for the pull of a large image."""
+_LONG_PROGRAMS = ("fetch", "build")
+_WAITING_SECONDS = 7 * 24 * _HOUR
+"""How long a Job's pod may wait for a node; then another Job takes its place."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,12 +58,19 @@ def job_name(artifact: str, *, attempt: int, verify: bool = False) -> str:
 
 
 def render_job(
-    artifact: ModelArtifact, *, name: str, templates: Templates, verify: bool = False, node: str | None = None
+    artifact: ModelArtifact,
+    *,
+    name: str,
+    templates: Templates,
+    hours: int = DEFAULT_JOB_HOURS,
+    verify: bool = False,
+    node: str | None = None,
 ) -> JobObjects:
     """The Job of one attempt.
 
     Args:
         name: The Job's name; one attempt is one name, so that creating it twice is one Job.
+        hours: How long a pod may download or build.
         verify: For an engine: only look whether it is already there, without a GPU.
         node: The node that holds a volume which only one node mounts at a time.
     """
@@ -77,6 +91,7 @@ def render_job(
         namespace=metadata.namespace,
         labels=labels,
         owner=owner,
+        **_limits(work, hours=hours),
         **_pod(artifact, work, labels=labels, node=node),
         **_container(artifact, work),
         volumes=[
@@ -86,6 +101,12 @@ def render_job(
         ],
     )
     return JobObjects(config_map=files, job=job)
+
+
+def _limits(work: Work, *, hours: int) -> dict[str, int]:
+    """The pod's time counts from when it has a node; the Job's from when it is made, so that a Job always ends."""
+    working = (hours if work.program in _LONG_PROGRAMS else min(hours, _SHORT_HOURS)) * _HOUR
+    return {"pod_seconds": working, "job_seconds": working + _WAITING_SECONDS}
 
 
 def _pod(artifact: ModelArtifact, work: Work, *, labels: dict[str, str], node: str | None) -> JsonObject:

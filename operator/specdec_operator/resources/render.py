@@ -104,7 +104,8 @@ class Renderer:
         document = model_artifact(request, owner=model)
         artifact = ModelArtifact.model_validate(document)
         artifact = artifact.model_copy(update={"metadata": _identified(artifact.metadata)})
-        first = render_job(artifact, name=job_name(request.name, attempt=1), templates=self.templates)
+        name = job_name(request.name, attempt=1)
+        first = render_job(artifact, name=name, templates=self.templates, hours=self.configuration.job_hours)
         return [document, first.config_map, first.job]
 
     def _serving(

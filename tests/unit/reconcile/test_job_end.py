@@ -54,3 +54,22 @@ def test_the_message_is_that_of_the_container_that_ended_well() -> None:
 
 def test_no_message_is_an_empty_one() -> None:
     assert termination_message([pod(exitCode=0)]) == ""
+
+
+def test_a_pod_that_worked_for_too_long_is_final_whatever_it_said_last() -> None:
+    said = encode(Failed(reason="Interrupted", message="stopped by SIGTERM", terminal=False))
+    late = pod(exitCode=1, message=said)
+    late["status"]["reason"] = "DeadlineExceeded"
+
+    failure = failure_of(JOB, [late])
+
+    assert (failure.reason, failure.terminal) == ("JobTookTooLong", True)
+    assert "jobHours" in failure.message
+
+
+def test_a_job_whose_pod_never_got_a_node_is_made_again_and_does_not_count() -> None:
+    ended = {"type": "Failed", "status": "True", "reason": "DeadlineExceeded"}
+
+    failure = failure_of({"status": {"conditions": [ended]}}, [])
+
+    assert (failure.reason, failure.terminal, failure.counts) == ("JobTookTooLong", False, False)

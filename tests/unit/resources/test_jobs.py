@@ -115,6 +115,28 @@ def test_a_model_that_was_lost_is_fetched_at_the_commit_it_had() -> None:
     assert document(objects, "fetch")["revision"] == "c" * 40
 
 
+def limits_of(objects: JobObjects) -> tuple[int, int]:
+    spec = objects.job["spec"]
+    return spec["template"]["spec"]["activeDeadlineSeconds"], spec["activeDeadlineSeconds"]
+
+
+def test_a_job_s_pod_has_the_operator_s_hours_and_the_job_a_week_more() -> None:
+    made = model(BASELINE_ENGINE)
+
+    assert limits_of(job_of(engines_of(made)[0], made, hours=30)) == (30 * 3600, 30 * 3600 + 7 * 24 * 3600)
+
+
+@pytest.mark.parametrize(("hours", "given"), [(30, 4), (2, 2)])
+def test_a_job_that_only_looks_has_four_hours_at_most(hours: int, given: int) -> None:
+    made = model(BASELINE_ENGINE)
+
+    assert limits_of(job_of(engines_of(made)[0], made, hours=hours, verify=True))[0] == given * 3600
+
+
+def test_every_job_is_bound_in_time_by_default() -> None:
+    assert limits_of(fetch()) == (24 * 3600, 8 * 24 * 3600)
+
+
 def test_a_fetch_writes_into_the_store() -> None:
     objects = fetch()
 
