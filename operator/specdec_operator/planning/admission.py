@@ -12,6 +12,7 @@ from specdec_operator.planning.placement import place
 from specdec_operator.planning.pods import GPU_PRODUCT_LABEL
 from specdec_operator.planning.refusal import Refusal, Refused
 from specdec_operator.planning.resolution import Resolution, needs_store, resolve
+from specdec_operator.planning.token_rules import token_refusals
 from specdec_operator.runtimes import environment
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def _own_refusals(spec: SpeculativeModelSpec, configuration: OperatorConfigurati
         *_owned("spec.service.annotations", spec.service.annotations),
         *_node_selector(spec, configuration),
         *_single_pod(spec, configuration),
+        *token_refusals(spec, configuration),
     ]
 
 

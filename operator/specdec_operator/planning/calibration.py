@@ -113,7 +113,11 @@ def _acquisition(
 
 
 def _fetched(source: HuggingFaceSource, *, endpoint: str, claim: str, refresh: str) -> Acquisition:
-    origin = {**source.model_dump(exclude={"token_secret_ref"}), "endpoint": endpoint, "refresh": refresh}
+    origin = {
+        **source.model_dump(exclude={"token_secret_ref", "allow_plain_http"}),
+        "endpoint": endpoint,
+        "refresh": refresh,
+    }
     key = content_key({**origin, "content": "DataSet", "claim": claim})
     # The quantizer knows some data sets by the name of their directory.
     directory = f"texts/{short(key)}/{source.repository.rpartition('/')[2]}"

@@ -54,6 +54,8 @@ class HuggingFaceSource(ApiModel):
         | None
     ) = None
     """Another hub's address. Left out, the operator's setting holds."""
+    allow_plain_http: Annotated[bool, Field(alias="allowPlainHTTP")] = False
+    """Send the token to an address that begins with `http://`, where everyone on the way can read it."""
     allow_patterns: Annotated[list[FilePattern], Field(max_length=32)] = []
     """Only files that one of these matches are downloaded; all files if empty."""
     ignore_patterns: Annotated[list[FilePattern], Field(max_length=32)] = []
