@@ -228,8 +228,8 @@ async def test_a_revision_that_answers_wrongly_for_too_long_is_taken_back(operat
     await scene.apply("wrong", baseline(pod=OTHER))
     model = await scene.until_condition("wrong", "Served", "False", reason="WrongAnswer")
     assert revision_of(await scene.deployment("wrong")) != good
-    aged = [{**c, "lastTransitionTime": "2020-01-01T00:00:00Z"} for c in model["status"]["conditions"]]
-    await scene.patch(SPECULATIVE_MODELS, "wrong", {"status": {"conditions": aged}}, subresource="status")
+    aged = {**model["status"]["proof"], "wrongSince": "2020-01-01T00:00:00Z"}
+    await scene.patch(SPECULATIVE_MODELS, "wrong", {"status": {"proof": aged}}, subresource="status")
     await scene.until_stalled("wrong", "WrongAnswer")
     await scene.until("the good one is back", lambda: _runs(scene, "wrong", good))
 
