@@ -14,6 +14,7 @@ from specdec_operator.cluster.resources import (
     CONFIG_MAPS,
     CONTROLLER_REVISIONS,
     DEPLOYMENTS,
+    ENDPOINT_SLICES,
     JOBS,
     MODEL_ARTIFACTS,
     PODS,
@@ -174,6 +175,43 @@ async def test_a_changed_port_of_the_service_is_put_back(scene: Scene) -> None:
         return bool((await scene.get(SERVICES, "built-serving"))["spec"]["ports"] == ports)
 
     await scene.until("the ports are back", is_back)
+
+
+@pytest.mark.usefixtures("builds")
+async def test_what_others_put_into_the_operators_containers_is_removed(scene: Scene) -> None:
+    await scene.until_ready("built")
+    server = (await scene.deployment("built"))["spec"]["template"]["spec"]["containers"][0]
+    hook = {"preStop": {"exec": {"command": ["sh"]}}}
+    changed = {**server, "command": ["sh"], "lifecycle": hook, "env": [*server["env"], {"name": "X", "value": "1"}]}
+    logs = {"name": "logs", "image": "example.com/logs:1"}
+    await scene.patch(DEPLOYMENTS, "built-serving", {"spec": {"template": {"spec": {"containers": [changed, logs]}}}})
+
+    async def restored() -> bool:
+        first, *others = (await scene.deployment("built"))["spec"]["template"]["spec"]["containers"]
+        return first == server and [other["name"] for other in others] == ["logs"]
+
+    await scene.until("the container is as it was", restored)
+    await scene.patch(DEPLOYMENTS, "built-serving", {"spec": {"template": {"spec": {"containers": [server]}}}})
+    await scene.until_ready("built")
+
+
+@pytest.mark.usefixtures("builds")
+async def test_a_slice_that_leads_elsewhere_is_told_while_it_is_there(scene: Scene) -> None:
+    await scene.until_ready("built")
+    labels = {"kubernetes.io/service-name": "built-serving"}
+    body = {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {"name": "astray", "namespace": scene.namespace, "labels": labels},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": ["10.9.9.9"], "conditions": {"ready": True}}],
+        "ports": [{"name": "http", "port": 8000}],
+    }
+    await scene.api.create(ENDPOINT_SLICES, body)
+    model = await scene.until_condition("built", "Ready", "False", reason="ForeignEndpoints")
+    assert f"kubectl delete endpointslice astray -n {scene.namespace}" in condition(model, "Stalled")["message"]
+    await scene.delete(ENDPOINT_SLICES, "astray")
+    await scene.until_ready("built")
 
 
 @pytest.mark.usefixtures("builds")

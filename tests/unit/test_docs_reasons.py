@@ -53,7 +53,9 @@ KUBERNETES = frozenset(
     }
     | {"FailedResourceClaimCreation", "ProgressDeadlineExceeded", "Progressing", "ReadOnlyMany"}
     | {"ReadWriteMany", "ReadWriteOncePod", "Running", "Succeeded", "True"}
-    | {"Unknown"}
+    | {"BackOff", "ContainerCreating", "DNSConfigForming", "FailedCreatePodSandBox", "FailedScheduling"}
+    | {"FailedToRetrieveImagePullSecret", "ImageInspectError", "PodInitializing", "RegistryUnavailable"}
+    | {"ReplicaFailure", "SignatureValidationFailed", "Unhealthy", "Unknown"}
 )
 HUB_ERRORS = frozenset(
     {"ChunkedEncodingError", "ConnectError", "ConnectTimeout", "ConnectionError", "FileMetadataError"}

@@ -74,7 +74,7 @@ WATCHED: Final[tuple[Right, ...]] = (
     Right(resource=REPLICA_SETS, verbs=("list",)),
     Right(resource=CONTROLLER_REVISIONS, verbs=("get", "list", "watch", "create", "delete")),
     Right(resource=JOBS, verbs=("get", "list", "watch", "create", "delete")),
-    Right(resource=ENDPOINT_SLICES, verbs=("list",)),
+    Right(resource=ENDPOINT_SLICES, verbs=("list", "watch"), optional=("watch",)),
     Right(resource=EVENTS, verbs=("list", "create", "patch"), optional=("create", "patch")),
     # Whether another operator that wrote a model's status is alive.
     Right(resource=LEASES, verbs=("get",), optional=("get",)),

@@ -30,7 +30,7 @@ from specdec_operator.reconcile.artifact_status import Failure
 from specdec_operator.reconcile.claims import is_leaving, leaving_in_words
 from specdec_operator.reconcile.conditions import shortened
 from specdec_operator.reconcile.context import timestamp
-from specdec_operator.reconcile.diagnosis import diagnose_events, diagnose_pod
+from specdec_operator.reconcile.diagnosis import QUIET_SECONDS, diagnose_job, diagnose_pod
 from specdec_operator.reconcile.finished_jobs import delete_finished_jobs, ends_of
 from specdec_operator.reconcile.job_end import failure_of, termination_message
 from specdec_operator.reconcile.other_controller import LOOK_AGAIN_SECONDS
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from specdec_operator.reconcile.refused_write import RefusedWrite
 
 _LOOK_AGAIN_SECONDS = 15.0
-_QUIET_SECONDS = 30.0
 _GARBAGE_SECONDS = 2.0
 _AWAITED_SECONDS = 5.0
 _OWNER_SECONDS = 2.0
@@ -266,16 +265,14 @@ class ArtifactReconciler:
         subject = pods[0] if pods else job
         born = datetime.fromisoformat(subject["metadata"]["creationTimestamp"])
         quiet = (self._context.now() - born).total_seconds()
-        if quiet < _QUIET_SECONDS and not pods:
-            return {}
         events = []
-        if quiet >= _QUIET_SECONDS:
+        if quiet >= QUIET_SECONDS:
             events = await self._context.api.list(
                 EVENTS,
                 namespace=job["metadata"]["namespace"],
                 field_selector=f"regarding.uid={subject['metadata']['uid']}",
             )
-        found = diagnose_pod(pods[0], events) if pods else diagnose_events(events, about="Job")
+        found = diagnose_pod(pods[0], events, age=quiet) if pods else diagnose_job(job, events)
         return {"reason": found.reason, "message": found.message} if found else {}
 
     async def _pods(self, job: JsonObject) -> list[JsonObject]:

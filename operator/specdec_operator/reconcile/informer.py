@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import kopf
 
 from specdec_operator.api.v1alpha1 import GROUP, VERSION
+from specdec_operator.reconcile.endpoints import FOREIGN_SLICES, SERVICE_NAME
 from specdec_operator.reconcile.queue import Key, owning_models
 from specdec_operator.reconcile.relevance import is_relevant
-from specdec_operator.resources.labels import ARTIFACT, MODEL, SELECTOR
+from specdec_operator.resources.labels import ARTIFACT, MODEL, SELECTOR, model_of_service
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -33,6 +34,8 @@ CHILDREN: tuple[tuple[str, str, str], ...] = (
     ("batch", "v1", "jobs"),
 )
 """What the operator makes and watches: group, version, plural."""
+SLICES = ("discovery.k8s.io", "v1", "endpointslices")
+"""What others may make for a Service of the operator's: of these it watches those that Kubernetes does not keep."""
 
 
 class _Patience:
@@ -79,6 +82,11 @@ def informer_registry(queue: WorkQueue, *, login: LoginHandler, own_writes: OwnW
         for key in keys_of_child(event["type"], event["body"], plural=event["resource"].plural):
             queue.add(key)
 
+    async def slice_seen(**event: Any) -> None:
+        for key in keys_of_slice(event["body"]):
+            queue.add(key)
+
+    kopf.on.event(*SLICES, registry=registry)(slice_seen)
     kopf.on.event(GROUP, VERSION, "speculativemodels", registry=registry)(model_seen)
     kopf.on.event(GROUP, VERSION, "modelartifacts", registry=registry)(artifact_seen)
     for group, version, plural in CHILDREN:
@@ -134,6 +142,13 @@ def keys_of_child(event: str | None, child: JsonObject, *, plural: str) -> list[
     return keys
 
 
+def keys_of_slice(item: JsonObject) -> list[Key]:
+    """What to run for an EndpointSlice that Kubernetes does not keep: the model whose Service it may be of."""
+    metadata = item["metadata"]
+    model = model_of_service((metadata.get("labels") or {}).get(SERVICE_NAME, ""))
+    return [Key(kind="SpeculativeModel", namespace=metadata["namespace"], name=model)] if model else []
+
+
 def informer_settings(*, watch_list: bool) -> kopf.OperatorSettings:
     """Kopf's settings for an informer.
 
@@ -162,6 +177,7 @@ def informer_settings(*, watch_list: bool) -> kopf.OperatorSettings:
     for group, version, plural in CHILDREN:
         # Filtered by the API server: other people's pods are never sent.
         settings.watching.label_selectors[group, version, plural] = SELECTOR
+    settings.watching.label_selectors[SLICES] = FOREIGN_SLICES
     return settings
 
 

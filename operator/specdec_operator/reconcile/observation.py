@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from specdec_operator.cluster.resources import EVENTS, PODS, REPLICA_SETS
-from specdec_operator.reconcile.diagnosis import Diagnosis, diagnose_events, diagnose_pod
+from specdec_operator.reconcile.diagnosis import Diagnosis, diagnose_deployment, diagnose_events, diagnose_pod
 from specdec_operator.resources.labels import MODEL, REVISION
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from specdec_operator.api.v1alpha1.metadata import ObjectMeta
     from specdec_operator.cluster.api import JsonObject, KubernetesApi
     from specdec_operator.cluster.resources import ResourceType
@@ -49,9 +52,10 @@ class Serving:
 class Observer:
     """Looks at one model's serving side; writes nothing."""
 
-    def __init__(self, api: KubernetesApi, metadata: ObjectMeta) -> None:
+    def __init__(self, api: KubernetesApi, metadata: ObjectMeta, *, now: Callable[[], datetime]) -> None:
         self._api = api
         self._metadata = metadata
+        self._now = now
 
     async def observe(self, live: JsonObject, live_service: JsonObject) -> Serving:
         """The serving side that these belong to.
@@ -81,8 +85,10 @@ class Observer:
 
     async def _trouble(self, live: JsonObject, pods: tuple[JsonObject, ...]) -> Diagnosis | None:
         for pod in pods:
-            if found := diagnose_pod(pod):
+            if found := diagnose_pod(pod, age=self._age(pod)):
                 return found
+        if found := diagnose_deployment(live):
+            return found
         if pods:
             waiting = [pod for pod in pods if pod.get("status", {}).get("phase") == "Pending"]
             return diagnose_events(await self._events(waiting), about="pod")
@@ -90,6 +96,10 @@ class Observer:
         uid = live["metadata"]["uid"]
         owned = [r for r in replica_sets if any(o["uid"] == uid for o in r["metadata"].get("ownerReferences", []))]
         return diagnose_events(await self._events(owned), about="Deployment")
+
+    def _age(self, pod: JsonObject) -> float:
+        born = pod["metadata"].get("creationTimestamp")
+        return (self._now() - datetime.fromisoformat(born)).total_seconds() if born else 0.0
 
     async def _events(self, objects: list[JsonObject]) -> list[JsonObject]:
         namespace = self._metadata.namespace

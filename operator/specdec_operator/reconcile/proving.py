@@ -8,6 +8,8 @@ from specdec_operator.api.v1alpha1.status import ProofStatus
 from specdec_operator.cluster.resources import ENDPOINT_SLICES
 from specdec_operator.planning.keys import content_key
 from specdec_operator.reconcile.context import timestamp
+from specdec_operator.reconcile.endpoints import SERVICE_NAME, stray
+from specdec_operator.reconcile.halt import Halt
 from specdec_operator.reconcile.queue import Key
 from specdec_operator.resources.labels import REVISION, serving_name
 from specdec_operator.runtimes.serving import HTTP_PORT
@@ -20,9 +22,11 @@ if TYPE_CHECKING:
     from specdec_operator.reconcile.background_proofs import Standing
     from specdec_operator.reconcile.conditions import Conditions
     from specdec_operator.reconcile.context import Context
+    from specdec_operator.reconcile.endpoints import Stray
     from specdec_operator.reconcile.observation import Serving
     from specdec_operator.runtimes.serving import RequestTensor, ServingFiles
 
+_FOREIGN_SECONDS = 60.0
 _PROGRAMMING_SECONDS = 15.0
 """How long a Service may take to answer after its pods are ready: proxies and policies are told of them one by one."""
 
@@ -45,10 +49,16 @@ class Proving:
         self.is_pending = False
 
     async def run(self, serving: Serving, files: ServingFiles) -> None:
-        """Prove that the Service answers from this revision; a proof of the same pods is kept."""
-        stray = await self._stray(serving)
-        if stray:
-            self._conditions.set("Served", "False", "EndpointsUpdating", stray)
+        """Prove that the Service answers from this revision; a proof of the same pods is kept.
+
+        Raises:
+            Halt: Somebody leads the Service elsewhere.
+        """
+        found = await self._stray(serving)
+        if found and found.foreign:
+            raise Halt("Served", "ForeignEndpoints", found.message, terminal=True, requeue_after=_FOREIGN_SECONDS)
+        if found:
+            self._conditions.set("Served", "False", "EndpointsUpdating", found.message)
             self.requeue_after = 5.0
             return
         wanted = ProofStatus(revision=serving.revision, pods=pods_key(serving))
@@ -99,29 +109,14 @@ class Proving:
         kept = self._model.status.proof
         return (kept.wrong_since if kept and _same(kept, wanted) else None) or timestamp(self._context.now())
 
-    async def _stray(self, serving: Serving) -> str:
-        """What the Service still holds beside this revision's ready pods."""
+    async def _stray(self, serving: Serving) -> Stray | None:
+        metadata = self._model.metadata
         slices = await self._context.api.list(
             ENDPOINT_SLICES,
-            namespace=self._model.metadata.namespace,
-            label_selector=f"kubernetes.io/service-name={serving_name(self._model.metadata.name)}",
+            namespace=metadata.namespace,
+            label_selector=f"{SERVICE_NAME}={serving_name(metadata.name)}",
         )
-        ready = {
-            (endpoint.get("targetRef") or {}).get("uid")
-            for item in slices
-            for endpoint in item.get("endpoints") or []
-            if (endpoint.get("conditions") or {}).get("ready", True)
-        }
-        mine = {
-            pod["metadata"]["uid"]
-            for pod in serving.pods
-            if pod["metadata"].get("labels", {}).get(REVISION) == serving.revision
-        }
-        if not ready:
-            return "the Service has no ready endpoint yet"
-        if ready - mine:
-            return "the Service still holds pods of another revision"
-        return ""
+        return stray(slices, serving)
 
 
 def _request(serving: Serving, files: ServingFiles) -> ProofRequest:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from specdec_operator.api.v1alpha1.status import FailedRevision
 from specdec_operator.cluster.apply import controller_of, ensure_applied, ensure_created
 from specdec_operator.cluster.errors import NameTaken, NotFound
+from specdec_operator.cluster.foreign import without_foreign
 from specdec_operator.cluster.resources import (
     CONFIG_MAPS,
     CONTROLLER_REVISIONS,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 KEPT_REVISIONS = 5
 FAILED_REVISION_LIMIT = 1024
 """Characters of a failed revision's message that the API takes."""
+_OWN_CONTAINERS = tuple(("spec", "template", "spec", kind) for kind in ("initContainers", "containers"))
 _LOOK_AGAIN_SECONDS = 60.0
 _GARBAGE_SECONDS = 2.0
 
@@ -49,7 +51,7 @@ class Rollout:
     def __init__(self, context: Context, model: SpeculativeModel) -> None:
         self._context = context
         self._model = model
-        self._observer = Observer(context.api, model.metadata)
+        self._observer = Observer(context.api, model.metadata, now=context.now)
 
     async def stored(self, name: str) -> Revision | None:
         """A revision as it was first rendered."""
@@ -195,6 +197,8 @@ class Rollout:
             raise self._conflict(taken) from taken
 
     async def _apply(self, resource: ResourceType, body: JsonObject, *, live: JsonObject | None) -> JsonObject:
+        if resource is DEPLOYMENTS and live is not None and self._is_mine(live):
+            live = await self._restored(live, desired=body)
         try:
             applied = await ensure_applied(
                 self._context.api, resource, body, owner_uid=self._model.metadata.uid, live=live
@@ -202,6 +206,18 @@ class Rollout:
         except NameTaken as taken:
             raise self._conflict(taken) from taken
         return applied.object
+
+    async def _restored(self, live: JsonObject, *, desired: JsonObject) -> JsonObject:
+        """The Deployment without what others put into the operator's containers; sidecars stay."""
+        stored, restored = await without_foreign(
+            self._context.api, DEPLOYMENTS, live, desired=desired, lists=_OWN_CONTAINERS
+        )
+        if restored:
+            note = f"put back what others had changed in containers that were proven without it: {', '.join(restored)}"
+            await self._context.events.record(
+                stored, kind="Warning", reason="ForeignFieldsRemoved", note=note, action="Reconcile"
+            )
+        return stored
 
     def _conflict(self, taken: NameTaken) -> Halt:
         predecessors = (

@@ -69,9 +69,17 @@ def artifact_labels(artifact: str) -> dict[str, str]:
     return {MANAGED_BY: OPERATOR, ARTIFACT: artifact}
 
 
+_SERVING = "-serving"
+
+
 def serving_name(model: str) -> str:
     """The name of a model's Deployment and Service."""
-    return f"{model}-serving"
+    return f"{model}{_SERVING}"
+
+
+def model_of_service(name: str) -> str:
+    """The model that a Service of this name would be of; empty if it is of none."""
+    return name.removesuffix(_SERVING) if name.endswith(_SERVING) else ""
 
 
 def serving_selector(model: str) -> dict[str, str]:

@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from specdec_operator.pod.termination import Failed, Succeeded, encode
-from specdec_operator.reconcile.diagnosis import MOST_RESTARTS, diagnose_events, diagnose_pod, program_failure
+from specdec_operator.reconcile.diagnosis import (
+    MOST_RESTARTS,
+    diagnose_deployment,
+    diagnose_events,
+    diagnose_job,
+    diagnose_pod,
+    program_failure,
+)
 
 DRIVER = Failed("DriverTooOld", "the driver is 535, the release needs 580: update it", terminal=True)
 
@@ -181,3 +188,104 @@ def test_a_pods_events_count_when_its_state_says_nothing() -> None:
     found = diagnose_pod(pod(), [event("MountVolume.SetUp failed", reason="FailedMount")])
     assert found
     assert found.reason == "MountFailed"
+
+
+def silent(**spec: Any) -> dict[str, Any]:
+    """A pod of which nobody has said anything."""
+    return {"metadata": {"name": "p"}, "spec": spec, "status": {"phase": "Pending"}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason", "named"),
+    [
+        ({"schedulerName": "nobody"}, "SchedulerMissing", "nobody"),
+        ({}, "SchedulerMissing", "default-scheduler"),
+        ({"nodeName": "gone"}, "NodeSilent", "gone"),
+    ],
+    ids=["unknown scheduler", "no scheduler", "dead node"],
+)
+def test_silence_about_a_pod_is_named_after_a_while(spec: dict[str, Any], reason: str, named: str) -> None:
+    assert diagnose_pod(silent(**spec), age=29) is None
+    found = diagnose_pod(silent(**spec), age=31)
+    assert found
+    assert (found.reason, named in found.message) == (reason, True)
+
+
+def test_a_pod_that_its_kubelet_starts_is_not_silent() -> None:
+    assert diagnose_pod(pod(main=[waiting("ContainerCreating")]), age=600) is None
+
+
+def test_scheduling_gates_are_named() -> None:
+    gated = silent(schedulingGates=[{"name": "kueue.x-k8s.io/admission"}])
+    gated["status"]["conditions"] = [{"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}]
+    found = diagnose_pod(gated)
+    assert found
+    assert (found.reason, "kueue.x-k8s.io/admission" in found.message) == ("SchedulingGated", True)
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("ImageInspectError", "ImagePullFailed"),
+        ("SignatureValidationFailed", "ImagePullFailed"),
+        ("RunContainerError", "ContainerCreateFailed"),
+        ("SomethingNew", "ContainerCreateFailed"),
+    ],
+)
+def test_a_container_that_waits_for_a_less_usual_reason_is_trouble(reason: str, expected: str) -> None:
+    found = diagnose_pod(pod(main=[waiting(reason)]))
+    assert found
+    assert (found.reason, reason in found.message) == (expected, True)
+
+
+@pytest.mark.parametrize(
+    ("reason", "note", "expected"),
+    [
+        ("Failed", 'Failed to pull image "x": dial tcp: i/o timeout', "ImagePullFailed"),
+        ("FailedToRetrieveImagePullSecret", "Unable to retrieve some image pull secrets (x)", "SecretMissing"),
+        ("FailedCreatePodSandBox", 'no runtime for "x" is configured', "ContainerCreateFailed"),
+        ("FailedCreate", 'Internal error occurred: failed calling webhook "x"', "PodForbidden"),
+        ("SomethingNew", "nobody has thought of it", "PodNotStarting"),
+    ],
+)
+def test_every_warning_has_a_reason(reason: str, note: str, expected: str) -> None:
+    found = diagnose_events([{**event(note, reason=reason), "type": "Warning"}], about="pod")
+    assert found
+    assert (found.reason, note in found.message) == (expected, True)
+
+
+@pytest.mark.parametrize("kind", ["Normal", "Warning"])
+def test_what_says_nothing_of_a_pods_start_is_no_trouble(kind: str) -> None:
+    reason = {"Normal": "Pulling", "Warning": "DNSConfigForming"}[kind]
+    assert diagnose_events([{**event("as usual", reason=reason), "type": kind}], about="pod") is None
+
+
+def deployment(*conditions: Any, **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "d", "namespace": "n"}, "spec": spec, "status": {"conditions": list(conditions)}}
+
+
+def test_a_paused_deployment_is_told_with_the_command_that_resumes_it() -> None:
+    found = diagnose_deployment(deployment(paused=True))
+    assert found
+    assert (found.reason, "kubectl rollout resume deployment/d -n n" in found.message) == ("DeploymentPaused", True)
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [('pods "x" is forbidden: exceeded quota: q', "QuotaExceeded"), ("something else", "PodNotStarting")],
+)
+def test_pods_that_a_deployment_can_not_make_are_told(message: str, reason: str) -> None:
+    failing = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": message}
+    found = diagnose_deployment(deployment(failing))
+    assert found
+    assert (found.reason, message in found.message) == (reason, True)
+
+
+def test_a_deployment_that_says_nothing_has_no_trouble() -> None:
+    assert diagnose_deployment(deployment({"type": "Progressing", "status": "True"})) is None
+
+
+def test_a_suspended_job_is_told() -> None:
+    found = diagnose_job({"metadata": {"name": "j"}, "spec": {"suspend": True}})
+    assert found
+    assert found.reason == "JobSuspended"

@@ -5,7 +5,13 @@ from typing import Any
 import kopf
 
 from specdec_operator.cluster.apply import Applied
-from specdec_operator.reconcile.informer import informer_settings, keys_of_artifact, keys_of_child, keys_of_model
+from specdec_operator.reconcile.informer import (
+    informer_settings,
+    keys_of_artifact,
+    keys_of_child,
+    keys_of_model,
+    keys_of_slice,
+)
 from specdec_operator.reconcile.own_writes import OwnWrites
 from specdec_operator.reconcile.queue import Key
 from specdec_operator.resources.labels import ARTIFACT, MODEL
@@ -83,3 +89,12 @@ def test_a_child_that_is_gone_counts_whatever_its_last_state_was() -> None:
 def test_kopf_copies_no_object_to_compare_it() -> None:
     storage = informer_settings(watch_list=False).persistence.diffbase_storage
     assert storage.build(body=kopf.Body(kopf.BodyEssence(spec={"large": "object"}))) == {}
+
+
+def test_a_slice_of_a_models_service_runs_the_model() -> None:
+    labels = {"kubernetes.io/service-name": "chat-serving"}
+    assert keys_of_slice({"metadata": {**METADATA, "labels": labels}}) == [CHAT]
+
+
+def test_a_slice_of_another_service_runs_nothing() -> None:
+    assert keys_of_slice({"metadata": {**METADATA, "labels": {"kubernetes.io/service-name": "shop"}}}) == []

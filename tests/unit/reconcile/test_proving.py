@@ -10,6 +10,8 @@ from specdec_operator.api.v1alpha1.speculative_model import parse
 from specdec_operator.api.v1alpha1.status import ProofStatus
 from specdec_operator.reconcile.background_proofs import Standing
 from specdec_operator.reconcile.conditions import Conditions
+from specdec_operator.reconcile.endpoints import CONTROLLER, MANAGED_BY
+from specdec_operator.reconcile.halt import Halt
 from specdec_operator.reconcile.observation import Serving
 from specdec_operator.reconcile.proving import Proving, pods_key
 from specdec_operator.triton.proof import Outcome, Proof
@@ -59,8 +61,12 @@ def endpoint_slice(*uids: str) -> dict[str, Any]:
         }
         for uid in uids
     ]
-    ports = [{"name": name, "port": port} for name, port in (("http", 8000), ("grpc", 8001), ("metrics", 8002))]
-    return {"metadata": {"name": "m-serving-x"}, "addressType": "IPv4", "endpoints": endpoints, "ports": ports}
+    labels = {MANAGED_BY: CONTROLLER}
+    return {
+        "metadata": {"name": "m-serving-x", "namespace": "ns", "labels": labels},
+        "addressType": "IPv4",
+        "endpoints": endpoints,
+    }
 
 
 class Surroundings:
@@ -212,3 +218,18 @@ async def test_time_in_which_no_proof_can_be_made_does_not_count(
     wrong = of_these_pods(wrong_since="2026-01-01T11:00:00Z")
 
     assert (await Surroundings(standing, slices=slices).run(kept=wrong)).proof is None
+
+
+@pytest.mark.parametrize("uids", ["b", "a", ""], ids=["another address", "the pod's own address", "nobody"])
+@pytest.mark.parametrize("keeper", [None, "mesh.example.com"])
+async def test_a_slice_that_kubernetes_does_not_keep_ends_the_service_s_truth(uids: str, keeper: str | None) -> None:
+    foreign = endpoint_slice(*uids)
+    foreign["metadata"] |= {"name": "stray", "labels": {MANAGED_BY: keeper} if keeper else {}}
+    scene = Surroundings(Standing(proof=SERVED), slices=[endpoint_slice("a"), foreign])
+    if not uids:
+        await scene.run()
+        assert scene.served == ("True", "Answered")
+        return
+    with pytest.raises(Halt, match="kubectl delete endpointslice stray -n ns") as halted:
+        await scene.run(kept=of_these_pods(), before="True")
+    assert (halted.value.reason, halted.value.terminal) == ("ForeignEndpoints", True)

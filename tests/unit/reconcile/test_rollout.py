@@ -35,7 +35,13 @@ class Api:
         reason = "ProgressDeadlineExceeded" if self.exceeded else "ReplicaSetUpdated"
         owner = {"kind": "SpeculativeModel", "name": "m", "uid": "u", "controller": True}
         return {
-            "metadata": {"uid": "d", "generation": 1, "ownerReferences": [owner]},
+            "metadata": {
+                "name": "m-serving",
+                "namespace": "n",
+                "uid": "d",
+                "generation": 1,
+                "ownerReferences": [owner],
+            },
             "spec": {
                 "replicas": 1,
                 "selector": {"matchLabels": {"a": "b"}},
