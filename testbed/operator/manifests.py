@@ -65,18 +65,13 @@ _PROMETHEUS: Final = """\
 # specdec-system: `namespace:` moves the objects, and not what the alerts look at.
 """
 _DASHBOARDS: Final = "# ConfigMaps that Grafana's sidecar finds by their label.\n"
-_NETWORK_POLICY: Final = """\
-# Of the operator's pods: in for metrics, out for DNS, the API server's ports and port 8000 of the models' pods.
-"""
 _OPTIONAL: Final = {
     "prometheus": (_PROMETHEUS, frozenset({"ServiceMonitor", "PodMonitor", "PrometheusRule"})),
     "dashboards": (_DASHBOARDS, frozenset({"ConfigMap"})),
-    "network-policy": (_NETWORK_POLICY, frozenset({"NetworkPolicy"})),
 }
 """What the chart makes on request: the folder that holds it for kustomize, how it begins, and its kinds."""
-_REQUESTED: Final = (
-    *(f"monitoring.{name}.enabled=true" for name in ("serviceMonitor", "podMonitor", "prometheusRule", "dashboards")),
-    "networkPolicy.enabled=true",
+_REQUESTED: Final = tuple(
+    f"monitoring.{name}.enabled=true" for name in ("serviceMonitor", "podMonitor", "prometheusRule", "dashboards")
 )
 
 

@@ -49,7 +49,7 @@ MATRIX: dict[str, JsonObject] = {
     "the defaults": {},
     "two replicas": {"replicas": 2, "topologySpreadConstraints": [], "podDisruptionBudget": {"enabled": False}},
     "listed namespaces": {"namespaces": list(TEAMS)},
-    "a network policy": {"networkPolicy": {"enabled": True}},
+    "no network policy": {"networkPolicy": {"enabled": False}},
     "a network policy with readers": {
         "networkPolicy": {"enabled": True, "apiServerPorts": [6443], "metricsFrom": [{"namespaceSelector": {}}]}
     },
@@ -303,7 +303,7 @@ def test_the_api_server_takes_the_one_file(dry_run: DryRun) -> None:
     assert dry_run.refusals(read((MANIFESTS / "install.yaml").read_text())) == []
 
 
-@pytest.mark.parametrize("overlay", ["cluster-wide", "namespaced", "dashboards", "network-policy"])
+@pytest.mark.parametrize("overlay", ["cluster-wide", "namespaced", "dashboards"])
 def test_the_api_server_takes_what_kustomize_builds(kustomize: Kustomize, dry_run: DryRun, overlay: str) -> None:
     assert dry_run.refusals(read(kustomize(MANIFESTS / overlay))) == []
 
@@ -327,10 +327,10 @@ def test_what_the_chart_makes_on_request_is_there_without_helm(helm: Helm, kusto
     def named(documents: Iterable[JsonObject]) -> set[tuple[str, str]]:
         return {(document["kind"], document["metadata"]["name"]) for document in documents}
 
-    folders = ("prometheus", "dashboards", "network-policy")
+    folders = ("prometheus", "dashboards")
     separate = [document for name in folders for document in read(kustomize(MANIFESTS / name))]
     monitoring = {**PROMETHEUS["monitoring"], "dashboards": {"enabled": True}}
-    requested = render(helm, {"monitoring": monitoring, "networkPolicy": {"enabled": True}})
+    requested = render(helm, {"monitoring": monitoring})
     assert named(separate) == named(requested) - named(render(helm, {}))
 
 
@@ -385,3 +385,61 @@ def test_an_operator_of_listed_namespaces_is_moved_as_told(kustomize: Kustomize,
     documents = read(kustomize(tmp_path))
     assert {s["namespace"] for d in documents for s in d.get("subjects", [])} == {"ops"}
     assert {d["metadata"].get("namespace") for d in documents if d["kind"] == "Role"} == {"ops", "team-a"}
+
+
+MODELS_POD = {"app.kubernetes.io/managed-by": "specdec-operator"}
+
+
+def allows(rules: Sequence[JsonObject], *, port: int | str, protocol: str = "TCP", labels: JsonObject | None) -> bool:
+    """Whether egress rules let a packet out, by NetworkPolicy's semantics.
+
+    Args:
+        labels: of the pod that it goes to, in any namespace; None for an address outside the cluster.
+    """
+    return any(
+        {"port": port, "protocol": protocol} in rule["ports"]
+        and ("to" not in rule or (labels is not None and any(_selects(peer, labels) for peer in rule["to"])))
+        for rule in rules
+    )
+
+
+def _selects(peer: JsonObject, labels: JsonObject) -> bool:
+    assert set(peer) == {"namespaceSelector", "podSelector"}
+    assert peer["namespaceSelector"] == {}, "any namespace"
+    return bool(peer["podSelector"]["matchLabels"].items() <= labels.items())
+
+
+@pytest.mark.parametrize(
+    ("port", "protocol", "labels", "expected"),
+    [
+        (53, "UDP", {"k8s-app": "kube-dns"}, True),
+        (53, "TCP", {"k8s-app": "kube-dns"}, True),
+        (443, "TCP", None, True),
+        (6443, "TCP", None, True),
+        (8000, "TCP", MODELS_POD, True),
+        (8000, "TCP", {"app": "other"}, False),
+        (8000, "TCP", None, False),
+        (8001, "TCP", MODELS_POD, False),
+        (80, "TCP", None, False),
+        (443, "UDP", None, False),
+    ],
+)
+def test_by_default_the_operator_reaches_dns_the_api_server_and_its_models_and_nothing_else(
+    helm: Helm, port: int, protocol: str, labels: JsonObject | None, *, expected: bool
+) -> None:
+    policy = only(render(helm, {}), "NetworkPolicy")["spec"]
+    assert set(policy["policyTypes"]) == {"Ingress", "Egress"}
+    assert allows(policy["egress"], port=port, protocol=protocol, labels=labels) == expected
+
+
+def test_by_default_everybody_reaches_the_operators_metrics_and_nothing_else_of_it(helm: Helm) -> None:
+    documents = render(helm, {})
+    assert only(documents, "NetworkPolicy")["spec"]["ingress"] == [{"ports": [{"port": "http", "protocol": "TCP"}]}]
+    (container,) = only(documents, "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert [port["name"] for port in container["ports"]] == ["http"]
+
+
+def test_the_network_policy_is_of_the_operators_pods(helm: Helm) -> None:
+    documents = render(helm, {})
+    labels = only(documents, "Deployment")["spec"]["template"]["metadata"]["labels"]
+    assert only(documents, "NetworkPolicy")["spec"]["podSelector"]["matchLabels"].items() <= labels.items()

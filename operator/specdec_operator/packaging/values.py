@@ -79,8 +79,8 @@ class Enabled(ApiModel):
 class NetworkPolicy(ApiModel):
     """A NetworkPolicy of the operator's pods. It allows DNS, the API server's ports, and port 8000 of models' pods."""
 
-    enabled: bool = False
-    """Whether it is made."""
+    enabled: bool = True
+    """Whether it is made. Only a cluster whose network plugin enforces NetworkPolicies is changed by it."""
     api_server_ports: Annotated[list[Annotated[int, Field(ge=1, le=65535)]], Field(min_length=1, max_length=8)] = [
         443,
         6443,
