@@ -109,12 +109,12 @@ class Place:
     def serving_pod_name(self, name: str) -> str:
         return f"pod/{self.serving_pod(name)['metadata']['name']}"
 
-    def remove_from_store(self, directory: str, *, claim: str = "specdec-store") -> None:
-        """Remove a directory of the store, as somebody who tidies up would."""
+    def run_in_store(self, command: str, *, claim: str = "specdec-store") -> None:
+        """Run a shell's command in the store's root, as somebody would who tidies up there or copies into it."""
         container = {
-            "name": "remove",
+            "name": "run",
             "image": BUSYBOX_IMAGE,
-            "command": ["rm", "-rf", f"/store/{directory}"],
+            "command": ["sh", "-c", f"cd /store && {command}"],
             "volumeMounts": [{"name": "store", "mountPath": "/store"}],
             "securityContext": {"runAsUser": 0},
         }
@@ -123,9 +123,9 @@ class Place:
             "containers": [container],
             "volumes": [{"name": "store", "persistentVolumeClaim": {"claimName": claim}}],
         }
-        self.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "remove"}, "spec": spec})
-        self.kubectl("wait", "pod/remove", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s")
-        self.kubectl("delete", "pod/remove", "--wait=true")
+        self.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "run"}, "spec": spec})
+        self.kubectl("wait", "pod/run", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s")
+        self.kubectl("delete", "pod/run", "--wait=true")
 
     def log(self, name: str) -> str:
         return self.kubectl("logs", self.serving_pod(name)["metadata"]["name"], "--container=server", "--tail=-1")

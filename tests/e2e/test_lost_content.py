@@ -24,7 +24,7 @@ PROMPT, ANSWER = "The capital of France is", "Paris, a city on the river Seine."
 def test_a_deleted_engine_is_built_again_and_serves(place: Place) -> None:
     before = place.until_ready("loses")
     artifact = place.artifact("loses", "target-engine")["name"]
-    place.remove_from_store("engines")
+    place.run_in_store("rm -rf engines")
     place.kubectl("delete", place.serving_pod_name("loses"), "--wait=false")
     place.until("loses", "the loss is seen", lambda model: condition(model, "Ready")["status"] == "False")
     place.until("loses", "served again", serves, seconds=360)
@@ -33,3 +33,18 @@ def test_a_deleted_engine_is_built_again_and_serves(place: Place) -> None:
     assert [job for job in place.jobs(artifact) if job.endswith("-verify")]
     assert place.model("loses")["status"]["currentRevision"] == before["status"]["currentRevision"]
     assert "failedRevision" not in place.model("loses")["status"]
+
+
+def test_a_model_that_was_cut_is_fetched_again_and_serves(place: Place) -> None:
+    before = place.until_ready("loses")
+    artifact = place.artifact("loses", "target")["name"]
+    fetched = place.kubectl("get", "modelartifact", artifact, "--output=jsonpath={.status.attempts}")
+    place.run_in_store("truncate -s 1000 models/*/model.safetensors")
+    place.kubectl("delete", place.serving_pod_name("loses"), "--wait=false")
+    place.until("loses", "the loss is seen", lambda model: condition(model, "Ready")["status"] == "False")
+    place.until("loses", "served again", serves, seconds=360)
+
+    assert place.answer("loses", PROMPT) == ANSWER
+    again = place.kubectl("get", "modelartifact", artifact, "--output=jsonpath={.status.attempts}")
+    assert int(again) > int(fetched)
+    assert place.model("loses")["status"]["currentRevision"] == before["status"]["currentRevision"]
