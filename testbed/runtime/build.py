@@ -15,6 +15,7 @@ from testbed.runtime.bytecode import SIMULATOR, SITE_PACKAGES, layer_key, with_b
 from testbed.runtime.image_config import PLAYED, Flavour, PlayedRelease, played
 from testbed.runtime.layer_tar import LayerFile, files_under, write_layer
 from testbed.runtime.oci import write_images
+from testbed.runtime.simulator.contracts import FOLDER as CONTRACTS
 from testbed.runtime.simulator.release import IMAGE_REFERENCE
 
 if TYPE_CHECKING:
@@ -144,6 +145,9 @@ def _packages() -> tuple[LayerFile, ...]:
         LayerFile(f"{SIMULATOR}testbed/__init__.py", _RUNTIME.parent / "__init__.py"),
         LayerFile(f"{SIMULATOR}testbed/runtime/__init__.py", _RUNTIME / "__init__.py"),
     ]
+    # What the stand-ins know of upstream's programs, where they look for it in the repository as well.
+    contracts = sorted((_RUNTIME.parents[1] / CONTRACTS).glob("*/*.yaml"))
+    packages.extend(LayerFile(f"{SIMULATOR}{CONTRACTS}/{file.parent.name}/{file.name}", file) for file in contracts)
     for package in ("inference", "simulator"):
         packages.extend(files_under(_RUNTIME / package, f"{SIMULATOR}testbed/runtime/{package}/"))
     return tuple(packages)

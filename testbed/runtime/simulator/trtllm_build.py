@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from testbed.runtime.simulator.checkpoint import Checkpoint, read_checkpoint
-from testbed.runtime.simulator.engine import SPECULATIVE_MODES, BuildLimits, write_engine
+from testbed.runtime.simulator.contracts import declared, option_parser
+from testbed.runtime.simulator.engine import BuildLimits, write_engine
 from testbed.runtime.simulator.errors import CheckpointError
 from testbed.runtime.simulator.gpus import require_gpus
 from testbed.runtime.simulator.tool_log import say
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Mapping, Sequence
 
 _LENGTH_OF_FLAG: Final = ("draft_tokens_external", "lookahead_decoding")
-_SWITCH: Final = ("enable", "disable")
 _SWITCHES: Final[Mapping[str, str]] = {
     "remove_input_padding": "enable",
     "context_fmha": "enable",
@@ -27,6 +27,17 @@ _SWITCHES: Final[Mapping[str, str]] = {
     "user_buffer": "disable",
 }
 _PLUGINS: Final = ("gemm_plugin", "gpt_attention_plugin", "nccl_plugin", "moe_plugin", "gemm_swiglu_plugin")
+_DEFAULTS: Final[Mapping[str, object]] = {
+    **_SWITCHES,
+    **dict.fromkeys(_PLUGINS, "auto"),
+    "output_dir": "engine_outputs",
+    "max_batch_size": 2048,
+    "max_input_len": 1024,
+    "max_num_tokens": 8192,
+    "max_beam_width": 1,
+    "max_draft_len": 0,
+    "tokens_per_block": 32,
+}
 
 
 def trtllm_build(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -34,12 +45,15 @@ def trtllm_build(arguments: Sequence[str], environment: Mapping[str, str]) -> No
 
     Raises:
         NoGPUError: no GPU is visible.
-        CheckpointError: the checkpoint is unreadable, or flags contradict each other.
+        CheckpointError: no checkpoint is named, it is unreadable, or flags contradict each other.
         RuntimeError: context logits are asked for together with draft tokens, as in the original.
     """
-    chosen = _parser().parse_args(arguments)
+    known = declared("engine/trtllm_build.yaml", environment)
+    chosen = option_parser("trtllm-build", known, _DEFAULTS).parse_args(arguments)
     gpu = require_gpus(environment, program="trtllm-build")[0]
-    checkpoint = read_checkpoint(chosen.checkpoint_dir)
+    if not chosen.checkpoint_dir:
+        raise CheckpointError("the stand-in builds from a checkpoint alone: give --checkpoint_dir")
+    checkpoint = read_checkpoint(Path(chosen.checkpoint_dir))
     limits = _limits(chosen, checkpoint)
     plugins = {name: getattr(chosen, name) == "enable" for name in _SWITCHES}
     plugin_config = {name: getattr(chosen, name) for name in _PLUGINS} | plugins
@@ -48,7 +62,7 @@ def trtllm_build(arguments: Sequence[str], environment: Mapping[str, str]) -> No
     for rank in range(checkpoint.parallelism.ranks):
         say(f"Building engine of rank {rank} of {checkpoint.parallelism.ranks} for {gpu.product}")
     if not chosen.dry_run:
-        write_engine(chosen.output_dir, checkpoint, limits, gpu=gpu.product, overrides=overrides)
+        write_engine(Path(chosen.output_dir), checkpoint, limits, gpu=gpu.product, overrides=overrides)
     say(f"Engine serialized to {chosen.output_dir}")
 
 
@@ -91,36 +105,3 @@ def _draft_length(flag: int, mode: str, checkpoint: Checkpoint) -> int:
     if mode == "draft_tokens_external" and flag < 1:
         raise CheckpointError("--max_draft_len must be given with --speculative_decoding_mode draft_tokens_external")
     return flag
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="trtllm-build", allow_abbrev=False)
-    parser.add_argument("--checkpoint_dir", type=Path, required=True)
-    parser.add_argument("--output_dir", type=Path, default=Path("engine_outputs"))
-    for flag, default in (("max_batch_size", 2048), ("max_input_len", 1024), ("max_num_tokens", 8192)):
-        parser.add_argument(f"--{flag}", type=int, default=default)
-    parser.add_argument("--opt_num_tokens", type=int)
-    parser.add_argument("--max_seq_len", "--max_decoder_seq_len", type=int, dest="max_seq_len")
-    parser.add_argument("--max_beam_width", type=int, default=1)
-    parser.add_argument("--kv_cache_type", default="paged", choices=["continuous", "paged", "disabled"])
-    modes = [mode for mode in SPECULATIVE_MODES if mode != "none"]
-    parser.add_argument("--speculative_decoding_mode", choices=modes)
-    parser.add_argument("--max_draft_len", type=int, default=0)
-    parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--tokens_per_block", type=int, default=32)
-    parser.add_argument("--logits_dtype", choices=["float16", "float32"])
-    _add_switches(parser)
-    return parser
-
-
-def _add_switches(parser: argparse.ArgumentParser) -> None:
-    for name, default in _SWITCHES.items():
-        parser.add_argument(f"--{name}", default=default, choices=_SWITCH)
-    for name in _PLUGINS:
-        parser.add_argument(f"--{name}", default="auto")
-    logits = ("gather_context_logits", "gather_generation_logits", "gather_all_token_logits")
-    for name in (*logits, "weight_streaming", "fast_build", "dry_run", "monitor_memory"):
-        parser.add_argument(f"--{name}", action="store_true")
-    for name in ("input_timing_cache", "output_timing_cache"):
-        parser.add_argument(f"--{name}", type=Path)
-    parser.add_argument("--log_level", default="info")

@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +9,7 @@ import pytest
 
 from testbed.runtime import base_layers, build
 from testbed.runtime.build import BuiltImage, build_image
+from testbed.runtime.bytecode import SIMULATOR
 from testbed.runtime.image_config import played
 from testbed.runtime.layer_tar import LayerFile, write_layer
 from testbed.runtime.simulator.release import VLLM_IMAGE_REFERENCE
@@ -95,3 +98,17 @@ def test_an_image_with_vllm_holds_no_engine_backend() -> None:
 
 def test_every_image_says_which_versions_it_plays() -> None:
     assert build.image_environment(VLLM_IMAGE_REFERENCE)["SIMULATOR_VLLM_VERSION"] == "0.15.1"
+
+
+def test_an_image_s_stand_ins_find_the_contracts_that_it_holds(tmp_path: Path) -> None:
+    for file in build._packages():
+        copy = tmp_path / file.path
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(file.source.read_bytes())
+    program = (
+        "from testbed.runtime.simulator.contracts import declared; print(*declared('engine/trtllm_build.yaml', {}))"
+    )
+    argv = [sys.executable, "-c", program]
+    said = subprocess.run(argv, cwd=tmp_path / SIMULATOR, capture_output=True, check=True, text=True)
+
+    assert said.stdout.split()[:2] == ["options", "switches"]

@@ -111,6 +111,21 @@ def test_a_drafter_on_a_base_of_another_split_is_refused(redrafter: list[str], g
         convert_redrafter(redrafter, gpus)
 
 
+@pytest.mark.parametrize(("release", "base"), [("25.05", "--model_dir"), ("26.02", "--base_model_checkpoint_dir")])
+def test_a_drafter_is_added_to_what_the_release_s_converter_takes(
+    models: Path, checkpoint: Path, tmp_path: Path, gpus: dict[str, str], release: str, base: str
+) -> None:
+    bases = {"--model_dir": models / "tiny-llama", "--base_model_checkpoint_dir": checkpoint}
+    drafter = ["--drafter_model_dir", str(models / "tiny-llama-redrafter"), "--output_dir", str(tmp_path)]
+    other = next(flag for flag in bases if flag != base)
+    environment = {**gpus, "NVIDIA_TRITON_SERVER_VERSION": release}
+    convert_redrafter([base, str(bases[base]), *drafter, "--tp_size", "2"], environment)
+
+    assert json.loads((tmp_path / "config.json").read_text())["architecture"] == "ReDrafterForLLaMALM"
+    with pytest.raises(SystemExit):
+        convert_redrafter([other, str(bases[other]), *drafter], environment)
+
+
 def test_a_search_without_beams_is_refused(redrafter: list[str], gpus: dict[str, str]) -> None:
     with pytest.raises(CheckpointError, match="must be at least 1"):
         convert_redrafter([*redrafter, "--tp_size", "2", "--redrafter_num_beams", "0"], gpus)
