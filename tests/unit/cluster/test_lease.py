@@ -2,141 +2,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import copy
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from specdec_operator.cluster.errors import (
-    AlreadyExists,
-    ApiError,
-    BadRequest,
-    ClusterError,
-    Conflict,
-    CredentialsError,
-    Expired,
     Forbidden,
-    Invalid,
     LeadershipLost,
-    NotFound,
-    ServerUnavailable,
-    TooManyRequests,
 )
 from specdec_operator.cluster.lease import LeaseElector, LeaseSettings
-from tests.virtual_time import run_in_virtual_time, virtual_now
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
-Json = dict[str, Any]
-
-
-class LeaseServer:
-    """One Lease with optimistic concurrency, as the API server keeps it."""
-
-    def __init__(self) -> None:
-        self.lease: Json | None = None
-        self.version = 0
-        self.writes: list[tuple[float, str]] = []
-
-    def stored(self, body: Json) -> Json:
-        self.version += 1
-        self.lease = copy.deepcopy(body)
-        self.lease["metadata"]["resourceVersion"] = str(self.version)
-        self.writes.append((virtual_now(), self.holder()))
-        return copy.deepcopy(self.lease)
-
-    def holder(self) -> str:
-        return str((self.lease or {}).get("spec", {}).get("holderIdentity", ""))
-
-
-class LeaseClient:
-    """One process's way to the server, which can be cut or hang."""
-
-    def __init__(self, server: LeaseServer) -> None:
-        self.server = server
-        self.cut = False
-        self.hangs = False
-        self.refused = False
-        self.refused_writes: Callable[[], ClusterError] | None = None
-
-    async def _pass(self) -> None:
-        await asyncio.sleep(0.01)
-        if self.hangs:
-            await asyncio.sleep(3600)
-        if self.cut:
-            raise ServerUnavailable(status=0)
-        if self.refused:
-            raise Forbidden(status=403)
-
-    async def get(self, *_: Any, **__: Any) -> Json:
-        await self._pass()
-        if self.server.lease is None:
-            raise NotFound(status=404)
-        return copy.deepcopy(self.server.lease)
-
-    async def create(self, _resource: Any, body: Json) -> Json:
-        await self._pass()
-        if self.refused_writes:
-            raise self.refused_writes()
-        if self.server.lease is not None:
-            raise AlreadyExists(status=409)
-        return self.server.stored(body)
-
-    async def replace(self, _resource: Any, body: Json) -> Json:
-        await self._pass()
-        if self.refused_writes:
-            raise self.refused_writes()
-        if body["metadata"]["resourceVersion"] != str(self.server.version):
-            raise Conflict(status=409)
-        return self.server.stored(body)
-
-
-class Process:
-    """One elector with work that lasts until told to stop."""
-
-    def __init__(self, server: LeaseServer, identity: str, *, jitter: float = 0.0) -> None:
-        self.client = LeaseClient(server)
-        api: Any = self.client
-        self.seen: list[tuple[float, bool]] = []
-        self.elector = LeaseElector(
-            api,
-            LeaseSettings("a", "operator", identity),
-            clock=virtual_now,
-            jitter=lambda: jitter,
-            observe=lambda leading: self.seen.append((virtual_now(), leading)),
-        )
-        self.leads = asyncio.Event()
-        self.stop = asyncio.Event()
-        self.cancelled = False
-        self.task = asyncio.create_task(self.elector.run(self._work))
-
-    async def _work(self) -> None:
-        self.leads.set()
-        try:
-            await self.stop.wait()
-        except asyncio.CancelledError:
-            self.cancelled = True
-            raise
-
-    async def crash(self) -> None:
-        """End without the chance to say anything to the server."""
-        self.client.cut = True
-        self.task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self.task
-
-
-def scenario(play: Callable[[LeaseServer], Coroutine[Any, Any, None]]) -> None:
-    async def main() -> None:
-        await play(LeaseServer())
-        rest = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in rest:
-            task.cancel()
-        await asyncio.gather(*rest, return_exceptions=True)
-
-    run_in_virtual_time(main())
+from tests.unit.cluster.lease_play import LeaseClient, LeaseServer, Process, scenario
+from tests.virtual_time import virtual_now
 
 
 def test_the_first_to_come_leads() -> None:
@@ -244,70 +120,6 @@ def test_a_short_outage_costs_no_leadership() -> None:
         process.client.cut = False
         await asyncio.sleep(60)
         assert process.elector.may_write()
-
-    scenario(play)
-
-
-REFUSALS: dict[str, Callable[[], ClusterError]] = {
-    "429": partial(TooManyRequests, status=429),
-    "404": partial(NotFound, status=404),
-    "403": partial(Forbidden, status=403),
-    "422": partial(Invalid, status=422),
-    "400": partial(BadRequest, status=400),
-    "410": partial(Expired, status=410),
-    "418": partial(ApiError, status=418),
-    "401": partial(CredentialsError, "the token is being replaced"),
-}
-
-
-@pytest.mark.parametrize("answer", REFUSALS)
-def test_a_leader_whose_renewals_are_refused_for_a_while_goes_on(answer: str) -> None:
-    async def play(server: LeaseServer) -> None:
-        process = Process(server, "a")
-        await process.leads.wait()
-        process.client.refused_writes = REFUSALS[answer]
-        await asyncio.sleep(6)
-        process.client.refused_writes = None
-        await asyncio.sleep(60)
-        assert process.elector.may_write()
-
-    scenario(play)
-
-
-@pytest.mark.parametrize("answer", REFUSALS)
-def test_a_leader_whose_renewals_stay_refused_ends_at_the_deadline(answer: str) -> None:
-    async def play(server: LeaseServer) -> None:
-        process = Process(server, "a")
-        await process.leads.wait()
-        last_renewal = virtual_now()
-        process.client.refused_writes = REFUSALS[answer]
-        with pytest.raises(LeadershipLost):
-            await process.task
-        assert 9 < virtual_now() - last_renewal < 12.5
-
-    scenario(play)
-
-
-@pytest.mark.parametrize("answer", ["429", "404"])
-def test_a_process_whose_first_write_of_the_lease_is_put_off_leads_later(answer: str) -> None:
-    async def play(server: LeaseServer) -> None:
-        process = Process(server, "a")
-        process.client.refused_writes = REFUSALS[answer]
-        await asyncio.sleep(30)
-        process.client.refused_writes = None
-        async with asyncio.timeout(10):
-            await process.leads.wait()
-
-    scenario(play)
-
-
-def test_a_leader_whose_lease_was_deleted_makes_it_again() -> None:
-    async def play(server: LeaseServer) -> None:
-        process = Process(server, "a")
-        await process.leads.wait()
-        server.lease = None
-        await asyncio.sleep(30)
-        assert (server.holder(), process.elector.may_write()) == ("a", True)
 
     scenario(play)
 
