@@ -44,7 +44,7 @@ REPOSITORY_PATH = re.compile(rf"(?<![\w./-])(?:{TOP_FOLDERS})/[\w./*-]*")
 ROOMS = "api|cli|cluster|planning|pod|reconcile|resources|runtimes|triton"
 ROOM_PATH = re.compile(rf"(?<![\w./-])(?:{ROOMS})/\w+\.(?:py|yaml)\b")
 COMMAND = re.compile(r"^(?:\.venv/bin/)?((?:python -m (?:testbed|specdec_operator)|specdec )[^\n]*)", re.MULTILINE)
-MUST_NOT_EXIST = frozenset({"operator/__init__.py", "manifests/network-policy"})  # the second is told of in an upgrade note
+MUST_NOT_EXIST = frozenset({"operator/__init__.py", "manifests/network-policy"})  # the second: an upgrade note
 MAINS: Mapping[str, Callable[[list[str]], object]] = {
     "specdec": specdec.main,
     "specdec_operator": lambda _: operator_process.main(),
