@@ -27,6 +27,7 @@ from specdec_operator.reconcile.artifact import ArtifactReconciler
 from specdec_operator.reconcile.background_proofs import BackgroundProofs
 from specdec_operator.reconcile.context import Context
 from specdec_operator.reconcile.definitions import Definitions
+from specdec_operator.reconcile.gpu_nodes import GpuNodes
 from specdec_operator.reconcile.informer import informer_registry, informer_settings
 from specdec_operator.reconcile.model import ModelReconciler
 from specdec_operator.reconcile.other_controller import Responsibility
@@ -186,6 +187,7 @@ class _Operator:
         self._preconditions = preconditions
         self._own_writes = OwnWrites()
         self._proofs = BackgroundProofs(surroundings.prover or TritonProver(), again=queue.add)
+        now = partial(datetime.now, UTC)
         context = Context(
             api=api,
             events=EventRecorder(api, controller="specdec.dev/operator", instance=configuration.instance),
@@ -195,9 +197,10 @@ class _Operator:
             configuration=configuration,
             templates=Templates(),
             definitions=definitions,
+            gpu_nodes=GpuNodes(api=api, enabled=configuration.reads_nodes, now=now),
             responsibility=Responsibility(gauges=metrics, instance=configuration.instance),
             own_writes=self._own_writes,
-            now=lambda: datetime.now(UTC),
+            now=now,
         )
         self._models = ModelReconciler(context)
         self._artifacts = ArtifactReconciler(context)

@@ -31,12 +31,14 @@ class KwokNodes:
         count: how many.
         gpus: `nvidia.com/gpu` of each.
         product: value of each node's label `nvidia.com/gpu.product`.
+        driver: value of each node's label `nvidia.com/cuda.driver-version.full`.
     """
 
     prefix: str = "gpu-node"
     count: int = 2
     gpus: int = 8
     product: str = "NVIDIA-H100-80GB-HBM3"
+    driver: str = "580.105.08"
 
     def names(self) -> tuple[str, ...]:
         """Name the nodes."""
@@ -93,6 +95,7 @@ def node_object(name: str, nodes: KwokNodes) -> Json:
                 "kubernetes.io/arch": "amd64",
                 "kubernetes.io/hostname": name,
                 "kubernetes.io/os": "linux",
+                "nvidia.com/cuda.driver-version.full": nodes.driver,
                 "nvidia.com/gpu.count": str(nodes.gpus),
                 "nvidia.com/gpu.product": nodes.product,
                 "type": "kwok",

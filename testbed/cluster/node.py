@@ -36,12 +36,14 @@ class RealNode:
     Attributes:
         gpus: its declared `nvidia.com/gpu`; the machine needs none.
         product: value of its label `nvidia.com/gpu.product`.
+        driver: value of its label `nvidia.com/cuda.driver-version.full`.
         images: image archives (OCI or Docker) to import; pods find them by the name inside, and never pull.
         volumes: how many PersistentVolumes of each access mode to have ready.
     """
 
     gpus: int = 8
     product: str = "NVIDIA-H100-80GB-HBM3"
+    driver: str = "580.105.08"
     images: Sequence[Path] = ()
     volumes: int = 32
 
@@ -176,6 +178,7 @@ class NodeStarter:
             kubeconfig=kubeconfig,
             node=NODE_NAME,
             labels={
+                "nvidia.com/cuda.driver-version.full": self.options.driver,
                 "nvidia.com/gpu.count": str(self.options.gpus),
                 "nvidia.com/gpu.product": self.options.product,
             },

@@ -197,7 +197,7 @@ class OperatorRelease:
 def chart_values(configuration: OperatorConfiguration, *, image: str) -> Json:
     """Return the chart's values for a configuration and an image that the nodes hold."""
     repository, _, tag = image.rpartition(":")
-    set_by_chart = {"instance", "namespaces"}
+    set_by_chart = {"instance", "namespaces", "read_nodes"}
     config = configuration.model_dump(
         by_alias=True, exclude_none=True, exclude_defaults=True, exclude=set_by_chart, mode="json"
     )

@@ -44,10 +44,9 @@ INSTANCE = "specdec-system/specdec-operator"
 
 
 def configuration(**fields: Any) -> OperatorConfiguration:
-    """Return a configuration with a default store, and jobs tried twice."""
-    return OperatorConfiguration.model_validate(
-        {"storage": {"claim": {"size": "10Gi"}}, "jobAttempts": 2, "instance": INSTANCE, **fields}
-    )
+    """Return a configuration with a default store, and jobs tried twice, that reads nodes as the chart's does."""
+    usual = {"storage": {"claim": {"size": "10Gi"}}, "jobAttempts": 2, "instance": INSTANCE, "readNodes": True}
+    return OperatorConfiguration.model_validate({**usual, **fields})
 
 
 def baseline(repository: str = "testbed/llama", **spec: Any) -> JsonObject:

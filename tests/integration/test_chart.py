@@ -15,7 +15,7 @@ import yaml
 
 from specdec_operator.api.configuration import OperatorConfiguration
 from specdec_operator.api.yaml_text import read_yaml
-from specdec_operator.cluster.rights import WATCHED, rules
+from specdec_operator.cluster.rights import NODE_LABELS, WATCHED, rules
 from specdec_operator.runtimes.table import load_table
 from testbed.cluster.errors import CommandError
 from testbed.cluster.helm import Helm, built_helm
@@ -122,6 +122,7 @@ WRONG: dict[str, tuple[str, str]] = {
     "a size that is no quantity": ("config.storage.claim.size=lots", "/config/storage/claim/size"),
     "a claim without a size": ("config.storage.claim.claimName=a", "/config/storage/claim"),
     "a setting that the chart makes": ("config.instance=a/b", "'instance' not allowed"),
+    "reading nodes without the right": ("config.readNodes=true", "'readNodes' not allowed"),
     "a row without a name": ("config.releases[0].like=26\\.04", "/config/releases/0"),
     "a method that there is not": ("config.releases[0].VLLM.methods={Egale}", "/config/releases/0/VLLM/methods/0"),
 }
@@ -228,7 +229,18 @@ def test_each_listed_namespace_has_the_rights_that_the_code_needs(helm: Helm) ->
 
 
 def test_the_cluster_role_has_the_rights_that_the_code_needs(helm: Helm) -> None:
-    assert only(render(helm, {}), "ClusterRole")["rules"] == rules(WATCHED)
+    assert only(render(helm, {}), "ClusterRole")["rules"] == rules([*WATCHED, *NODE_LABELS])
+
+
+def test_the_operator_reads_nodes_where_it_has_the_right_to(helm: Helm) -> None:
+    def reads(values: JsonObject) -> tuple[bool, bool]:
+        documents = render(helm, values)
+        settings = only(documents, "ConfigMap")["data"]["configuration.yaml"]
+        granted = {name for d in documents for rule in d.get("rules", []) for name in rule["resources"]}
+        return read_yaml(settings)["readNodes"], "nodes" in granted
+
+    assert reads({}) == (True, True)
+    assert reads({"rbac": {"nodes": False}}) == reads({"namespaces": list(TEAMS)}) == (False, False)
 
 
 def test_crds_are_kept_at_an_uninstall_unless_that_is_switched_off(helm: Helm) -> None:

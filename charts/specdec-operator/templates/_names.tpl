@@ -42,8 +42,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 {{- end -}}
 
 {{/* The operator's configuration file. Its instance is an argument, which follows the namespace. */}}
+{{- /* Text that is empty if nodes are not listed. */ -}}
+{{- define "specdec-operator.readsNodes" -}}
+{{- if and .Values.rbac.nodes (not .Values.namespaces) }}true{{ end -}}
+{{- end -}}
+
 {{- define "specdec-operator.configuration" -}}
-{{- toYaml (merge (dict "namespaces" (default list .Values.namespaces)) (default dict .Values.config)) -}}
+{{- $own := dict "namespaces" (default list .Values.namespaces) "readNodes" (eq "true" (include "specdec-operator.readsNodes" .)) -}}
+{{- toYaml (merge $own (default dict .Values.config)) -}}
 {{- end -}}
 
 {{- define "specdec-operator.subjects" -}}

@@ -59,6 +59,9 @@ class OperatorConfiguration(ApiModel):
     minimum_driver: Driver | None = None
     """The oldest NVIDIA driver to run models on that name none in `runtime.minimumDriver`, in place of what is known of
     each release."""
+    read_nodes: bool = False
+    """Whether the labels of GPU nodes are read, so that their drivers are known before anything is fetched. It takes
+    the right to list nodes; with `namespaces`, nothing is read."""
     default_releases: DefaultReleases = DefaultReleases()
     """The release of models that name none."""
     releases: Annotated[list[dict[str, Any]], Field(max_length=64)] = []
@@ -77,6 +80,11 @@ class OperatorConfiguration(ApiModel):
     """How often a Job that may succeed another time is tried."""
     job_hours: Annotated[int, Field(ge=1, le=720)] = DEFAULT_JOB_HOURS
     """How long the pod of a Job may download, quantize or build, the pull of its image included."""
+
+    @property
+    def reads_nodes(self) -> bool:
+        """Whether nodes are read: an operator of listed namespaces has no rights beyond them."""
+        return self.read_nodes and not self.namespaces
 
 
 class ConfigurationError(Exception):

@@ -40,8 +40,13 @@ class KubernetesApi(Protocol):
         namespace: str | None = None,
         label_selector: str = "",
         field_selector: str = "",
+        metadata_only: bool = False,
     ) -> builtins.list[JsonObject]:
-        """Return all objects of a type, in one namespace or in all; each carries its apiVersion and kind."""
+        """Return all objects of a type, in one namespace or in all; each carries its apiVersion and kind.
+
+        Args:
+            metadata_only: leave out all but apiVersion, kind and metadata, for objects that are large.
+        """
 
     async def create(self, resource: ResourceType, body: JsonObject, *, dry_run: bool = False) -> JsonObject:
         """Create an object and return it as stored; of a dry run, as it would be: admission judges it, nobody keeps it.

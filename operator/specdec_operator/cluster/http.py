@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
@@ -19,7 +19,7 @@ from specdec_operator.cluster.errors import (
     TooManyRequests,
     WritesFenced,
 )
-from specdec_operator.cluster.requests import Request, collection_of, object_in, path_of
+from specdec_operator.cluster.requests import JSON, METADATA_LIST, Request, collection_of, object_in, path_of
 from specdec_operator.cluster.resources import DOCUMENTS
 
 if TYPE_CHECKING:
@@ -106,31 +106,31 @@ class HttpKubernetesApi:
         namespace: str | None = None,
         label_selector: str = "",
         field_selector: str = "",
+        metadata_only: bool = False,
     ) -> builtins.list[JsonObject]:
         """Return all objects of a type, page by page, from the start again when a continuation expires."""
         selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
-        query = {name: value for name, value in selectors.items() if value}
+        query = {name: value for name, value in selectors.items() if value} | {"limit": str(LIST_PAGE_SIZE)}
+        accept = METADATA_LIST if metadata_only else JSON
+        first = Request("list", "GET", resource, resource.path(namespace=namespace), query, accept=accept)
         for _ in range(LIST_RESTARTS - 1):
             try:
-                return await self._list_pages(resource, namespace=namespace, query=query)
+                return await self._list_pages(first)
             except Expired:
                 continue
-        return await self._list_pages(resource, namespace=namespace, query=query)
+        return await self._list_pages(first)
 
-    async def _list_pages(
-        self, resource: ResourceType, *, namespace: str | None, query: dict[str, str]
-    ) -> builtins.list[JsonObject]:
-        path = resource.path(namespace=namespace)
+    async def _list_pages(self, first: Request) -> builtins.list[JsonObject]:
+        kind = {"apiVersion": first.resource.api_version, "kind": first.resource.kind}
         items: builtins.list[JsonObject] = []
-        page_query = {**query, "limit": str(LIST_PAGE_SIZE)}
+        request = first
         while True:
-            page = await self._read(Request("list", "GET", resource, path, page_query))
-            kind = {"apiVersion": resource.api_version, "kind": resource.kind}
-            items += [{**kind, **item} for item in page.get("items") or ()]
+            page = await self._read(request)
+            items += [{**item, **kind} for item in page.get("items") or ()]
             token = page["metadata"].get("continue")
             if not token:
                 return items
-            page_query = {**page_query, "continue": token}
+            request = replace(first, query={**first.query, "continue": token})
 
     async def create(self, resource: ResourceType, body: JsonObject, *, dry_run: bool = False) -> JsonObject:
         """Create an object, or only have it judged."""
@@ -235,7 +235,7 @@ class HttpKubernetesApi:
                 f"{self._server}{request.path}",
                 params=request.query,
                 data=request.content(),
-                headers={"Content-Type": request.content_type, "Accept": "application/json"},
+                headers={"Content-Type": request.content_type, "Accept": request.accept},
             ) as response:
                 content = await response.read()
                 code = str(response.status)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from specdec_operator.cluster.resources import ResourceType
 
 MESSAGE_CHARACTERS = 500
+JSON = "application/json"
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 # An applied body is read as YAML: its parser refuses JSON's surrogate pairs, and takes some raw characters below
 # U+10000 for line breaks. The API server's own encoder escapes the three that mean something in HTML.
@@ -34,6 +36,7 @@ class Request:
         query: query parameters.
         body: JSON to send; None sends nothing.
         content_type: what the body is.
+        accept: what the answer is to be.
     """
 
     verb: str
@@ -42,7 +45,8 @@ class Request:
     path: str
     query: Mapping[str, str]
     body: object = None
-    content_type: str = "application/json"
+    content_type: str = JSON
+    accept: str = JSON
 
     def __str__(self) -> str:
         return f"{self.verb} {self.resource.qualified_name} ({self.path})"

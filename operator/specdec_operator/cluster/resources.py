@@ -60,6 +60,7 @@ class ResourceType:
 
 SPECULATIVE_MODELS = ResourceType("specdec.dev", "v1alpha1", "speculativemodels", "SpeculativeModel")
 MODEL_ARTIFACTS = ResourceType("specdec.dev", "v1alpha1", "modelartifacts", "ModelArtifact")
+NODES = ResourceType("", "v1", "nodes", "Node", namespaced=False)
 PODS = ResourceType("", "v1", "pods", "Pod")
 SERVICES = ResourceType("", "v1", "services", "Service")
 CONFIG_MAPS = ResourceType("", "v1", "configmaps", "ConfigMap")
@@ -89,6 +90,7 @@ DOCUMENTS = ResourceType("", "v1", "documents", "Document", namespaced=False)
 ALL_RESOURCES = (
     SPECULATIVE_MODELS,
     MODEL_ARTIFACTS,
+    NODES,
     PODS,
     SERVICES,
     CONFIG_MAPS,

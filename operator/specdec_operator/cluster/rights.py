@@ -18,6 +18,7 @@ from specdec_operator.cluster.resources import (
     JOBS,
     LEASES,
     MODEL_ARTIFACTS,
+    NODES,
     PERSISTENT_VOLUME_CLAIMS,
     PODS,
     REPLICA_SETS,
@@ -80,6 +81,10 @@ WATCHED: Final[tuple[Right, ...]] = (
     Right(resource=LEASES, verbs=("get",), optional=("get",)),
 )
 """What is needed wherever models are watched: in the whole cluster, or in each namespace that is listed."""
+
+
+NODE_LABELS: Final[tuple[Right, ...]] = (Right(resource=NODES, verbs=("list",), optional=("list",)),)
+"""What is used besides where all namespaces are watched and the configuration says `readNodes`."""
 
 
 def own(instance: str) -> tuple[Right, ...]:

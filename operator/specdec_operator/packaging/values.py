@@ -56,6 +56,9 @@ class Rbac(ApiModel):
     create: bool = True
     """Whether roles and bindings are made: cluster-wide, or in each of `namespaces`. Leave them out only where somebody
     else grants the same."""
+    nodes: bool = True
+    """Whether the operator lists nodes, so that a driver that is too old is told before anything is fetched. It counts
+    only where all namespaces are watched."""
 
 
 class ServiceAccount(ApiModel):
@@ -161,7 +164,7 @@ class ChartValues(ApiModel):
     """The namespaces to watch, which must exist; all of them if empty. With a list, nothing cluster-wide is made but
     the CRDs: a Role in each namespace."""
     config: KubernetesObject = {}
-    """The operator's own settings; `instance` and `namespaces` are set by the chart."""
+    """The operator's own settings; `instance`, `namespaces` and `readNodes` are set by the chart."""
     image: Image = Image()
     """The operator's image."""
     image_pull_secrets: Annotated[list[PullSecret], Field(max_length=16)] = []

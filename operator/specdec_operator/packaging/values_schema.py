@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Schema = dict[str, Any]
 
-SET_BY_THE_CHART: Final = frozenset({"instance", "namespaces"})
+SET_BY_THE_CHART: Final = frozenset({"instance", "namespaces", "readNodes"})
 """Fields of the operator's configuration that are no values: the chart sets them, since they go with its objects."""
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _ONLY_FOR_THE_API_SERVER: Final = "x-kubernetes-"

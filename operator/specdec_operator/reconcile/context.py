@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from specdec_operator.cluster.api import JsonObject, KubernetesApi
     from specdec_operator.reconcile.background_proofs import BackgroundProofs
     from specdec_operator.reconcile.definitions import Definitions
+    from specdec_operator.reconcile.gpu_nodes import GpuNodes
     from specdec_operator.reconcile.other_controller import Responsibility
     from specdec_operator.reconcile.own_writes import OwnWrites
     from specdec_operator.resources.template import Templates
@@ -56,6 +57,7 @@ class Context:
     configuration: OperatorConfiguration
     templates: Templates
     definitions: Definitions
+    gpu_nodes: GpuNodes
     responsibility: Responsibility
     own_writes: OwnWrites
     now: Callable[[], datetime]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModel
     from specdec_operator.api.v1alpha1.status import ConditionType
     from specdec_operator.planning.artifact_request import ArtifactRequest
+    from specdec_operator.planning.drivers import NodeLabels
     from specdec_operator.planning.plan import ServingPlan
     from specdec_operator.planning.resolution import Resolution
     from specdec_operator.planning.steps import ContentStep, EngineStep
@@ -66,7 +67,7 @@ class Preparation:
         Raises:
             Halt: Something is refused, failed or still being made.
         """
-        resolution = self._admit()
+        resolution = self._admit(await self._context.gpu_nodes.labels())
         await self._store(resolution)
         content = self._acquire(resolution)
         engines = self._pair(content, await self._cached(content))
@@ -75,13 +76,14 @@ class Preparation:
         assembly_digest = await self._assembled(plan, engines.requests)
         return Prepared(plan=plan, revision=self._render(plan, assembly_digest=assembly_digest))
 
-    def _admit(self) -> Resolution:
+    def _admit(self, nodes: Sequence[NodeLabels]) -> Resolution:
         with _refused_plan_halts("Accepted"):
             resolution = admit(
                 self._model,
                 table=self._context.table,
                 configuration=self._context.configuration,
                 refresh=self._refresh,
+                nodes=nodes,
             )
         self.resolution = resolution
         self.pins = resolution.pins

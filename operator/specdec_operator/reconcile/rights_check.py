@@ -14,7 +14,7 @@ from specdec_operator.cluster.resources import (
     SELF_SUBJECT_REVIEWS,
     SELF_SUBJECT_RULES_REVIEWS,
 )
-from specdec_operator.cluster.rights import WATCHED, own
+from specdec_operator.cluster.rights import NODE_LABELS, WATCHED, own
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -65,8 +65,9 @@ class RightsCheck:
     def __post_init__(self) -> None:
         namespace, _, name = self.configuration.instance.partition("/")
         self._own = _Place(namespace=namespace, needed=permissions(own(name), namespace=namespace))
+        watched = (*WATCHED, *NODE_LABELS) if self.configuration.reads_nodes else WATCHED
         self._watched = [
-            _Place(namespace=each, needed=permissions(WATCHED, namespace=each))
+            _Place(namespace=each, needed=permissions(watched, namespace=each))
             for each in self.configuration.namespaces or [""]
         ]
 

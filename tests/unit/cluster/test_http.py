@@ -12,7 +12,7 @@ from aiohttp.test_utils import TestServer
 
 from specdec_operator.cluster.errors import Forbidden, NotFound, ServerUnavailable, TooManyRequests, WritesFenced
 from specdec_operator.cluster.http import HttpKubernetesApi
-from specdec_operator.cluster.resources import CONFIG_MAPS, SPECULATIVE_MODELS
+from specdec_operator.cluster.resources import CONFIG_MAPS, NODES, SPECULATIVE_MODELS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -27,6 +27,7 @@ class Asked:
     path: str
     query: dict[str, str]
     content_type: str
+    accept: str
     body: str
 
 
@@ -42,8 +43,9 @@ class Scripted:
     writable: bool = True
 
     async def answer(self, request: web.Request) -> web.Response:
-        content_type = request.headers["Content-Type"]
-        self.asked.append(Asked(request.method, request.path, dict(request.query), content_type, await request.text()))
+        content_type, accept = request.headers["Content-Type"], request.headers["Accept"]
+        text = await request.text()
+        self.asked.append(Asked(request.method, request.path, dict(request.query), content_type, accept, text))
         return self.answers.pop(0) if self.answers else web.json_response({"metadata": {}})
 
     async def sleep(self, seconds: float) -> None:
@@ -140,6 +142,15 @@ async def test_a_list_asks_for_pages(server: Scripted) -> None:
     await server.api.list(CONFIG_MAPS, label_selector="x=y")
     wanted = {"labelSelector": "x=y", "limit": "500", "continue": "t"}
     assert server.asked[1].query == wanted
+
+
+async def test_a_list_of_metadata_alone_leaves_the_rest_to_the_server(server: Scripted) -> None:
+    server.answers = [page(["a"], token="t"), page(["b"])]
+    listed = await server.api.list(NODES, metadata_only=True)
+    assert {asked.accept for asked in server.asked} == {
+        "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+    }
+    assert {each["kind"] for each in listed} == {"Node"}
 
 
 async def test_a_list_whose_continuation_expired_starts_again(server: Scripted) -> None:

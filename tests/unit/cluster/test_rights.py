@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from specdec_operator.cluster.resources import ALL_RESOURCES, LEASES, PODS, SPECULATIVE_MODELS
-from specdec_operator.cluster.rights import WATCHED, Right, own, rules
+from specdec_operator.cluster.resources import ALL_RESOURCES, LEASES, NODES, PODS, SPECULATIVE_MODELS
+from specdec_operator.cluster.rights import NODE_LABELS, WATCHED, Right, own, rules
 
 
 def test_a_right_becomes_a_rule_of_its_group() -> None:
@@ -24,8 +24,13 @@ def test_no_right_reaches_beyond_a_namespace() -> None:
     assert all(right.resource.namespaced for right in [*WATCHED, *own("here")])
 
 
+def test_the_labels_of_nodes_are_read_and_nothing_holds_without_them() -> None:
+    (right,) = NODE_LABELS
+    assert (right.resource, right.verbs, right.optional) == (NODES, ("list",), ("list",))
+
+
 def test_each_right_is_on_a_type_that_the_operator_touches() -> None:
-    assert {right.resource for right in [*WATCHED, *own("here")]} <= set(ALL_RESOURCES)
+    assert {right.resource for right in [*WATCHED, *NODE_LABELS, *own("here")]} <= set(ALL_RESOURCES)
 
 
 def test_no_right_is_declared_twice() -> None:

@@ -41,19 +41,26 @@ class Server:
         return {"status": {"resourceRules": given, "incomplete": self.incomplete}}
 
 
-def check(server: Server, *namespaces: str) -> RightsCheck:
-    configuration = OperatorConfiguration(instance=INSTANCE, namespaces=list(namespaces))
+def check(server: Server, *namespaces: str, read_nodes: bool = False) -> RightsCheck:
+    configuration = OperatorConfiguration(instance=INSTANCE, namespaces=list(namespaces), read_nodes=read_nodes)
     return RightsCheck(api=cast("KubernetesApi", server), configuration=configuration)
 
 
-async def looked(server: Server, *namespaces: str) -> RightsCheck:
-    made = check(server, *namespaces)
+async def looked(server: Server, *namespaces: str, read_nodes: bool = False) -> RightsCheck:
+    made = check(server, *namespaces, read_nodes=read_nodes)
     await made.look()
     return made
 
 
 async def test_with_all_rights_nothing_is_missing() -> None:
     assert (await looked(Server())).missing == ()
+
+
+async def test_the_right_to_list_nodes_is_optional_and_needed_where_all_namespaces_are_watched() -> None:
+    (missing,) = (await looked(Server(), read_nodes=True)).missing
+    assert (missing.verb, missing.resource, missing.optional) == ("list", "nodes", True)
+
+    assert (await looked(Server(), "team-a", read_nodes=True)).missing == ()
 
 
 async def test_rules_for_all_namespaces_are_asked_of_one_that_cannot_be() -> None:

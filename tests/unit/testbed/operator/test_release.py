@@ -88,8 +88,8 @@ def test_an_image_is_taken_apart_at_its_tag() -> None:
     assert values["image"] == {"repository": "registry:5000/team/operator", "tag": "1-abc", "pullPolicy": "Never"}
 
 
-def test_the_chart_sets_instance_and_namespaces_itself() -> None:
-    wanted = OperatorConfiguration(instance="elsewhere/other", namespaces=["demo"])
+def test_what_the_chart_sets_itself_is_left_to_it() -> None:
+    wanted = OperatorConfiguration(instance="elsewhere/other", namespaces=["demo"], read_nodes=True)
     assert chart_values(wanted, image=IMAGE)["config"] == {}
 
 
