@@ -19,8 +19,13 @@ if TYPE_CHECKING:
 REQUEST_SECONDS = 10.0
 # One for each thread that asks at the same time; a TLS handshake costs either side more than most requests.
 CONNECTIONS = 4
-# A server may close a connection just as it is used again. A request that changes nothing is sent once more then.
-RETRIES = urllib3.Retry(total=1, connect=0, redirect=0, status=0, other=0, allowed_methods=["GET"])
+# A request that changes nothing is sent again when the connection broke, was refused or gave no answer in time: a
+# server under load does all three, and one that starts again is back within seconds.
+RETRIES = urllib3.Retry(
+    total=5, connect=5, read=5, redirect=0, status=0, other=0, allowed_methods=["GET"], backoff_factor=0.1
+)
+UNREPEATED = urllib3.Retry(total=0, connect=0, read=0, redirect=0, status=0, other=0)
+"""For writes, which may have been done all the same, and for whoever asks whether anybody is there."""
 
 Json = dict[str, Any]
 
@@ -66,7 +71,7 @@ class ApiClient:
     def ready(self) -> bool:
         """Whether the API server answers and says that it is ready."""
         try:
-            return self._send("GET", "/readyz") == b"ok"
+            return self._send("GET", "/readyz", retries=UNREPEATED) == b"ok"
         except ApiError:
             return False
 
@@ -84,7 +89,15 @@ class ApiClient:
         answer: Json = json.loads(self._send(method, path, body=body, content_type=content_type))
         return answer
 
-    def _send(self, method: str, path: str, *, body: object = None, content_type: str = "application/json") -> bytes:
+    def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: object = None,
+        content_type: str = "application/json",
+        retries: urllib3.Retry = RETRIES,
+    ) -> bytes:
         try:
             response = self._connections.request(
                 method,
@@ -92,7 +105,7 @@ class ApiClient:
                 body=None if body is None else json.dumps(body),
                 headers={"Authorization": f"Bearer {self.token}", "Content-Type": content_type},
                 timeout=REQUEST_SECONDS,
-                retries=RETRIES,
+                retries=retries if method == "GET" else UNREPEATED,
                 redirect=False,
             )
         except (urllib3.exceptions.HTTPError, OSError) as error:

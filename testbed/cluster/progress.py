@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from contextlib import contextmanager, suppress
@@ -39,12 +40,19 @@ class SilentProgress:
         yield
 
 
+def _columns() -> int:
+    return shutil.get_terminal_size().columns
+
+
 class TerminalProgress:
     """Writes lines; on a terminal the line of a running step counts its seconds."""
 
-    def __init__(self, stream: TextIO, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, stream: TextIO, *, clock: Callable[[], float] = time.monotonic, columns: Callable[[], int] = _columns
+    ) -> None:
         self._stream = stream
         self._clock = clock
+        self._columns = columns
         self._terminal = stream.isatty()
 
     def say(self, message: str) -> None:
@@ -55,7 +63,7 @@ class TerminalProgress:
     def step(self, message: str) -> Iterator[None]:
         """Announce the step, report its seconds while the body runs, and its end."""
         started, finished = self._clock(), threading.Event()
-        self._write(f"{message} …" if self._terminal else f"{message} …\n")
+        self._write(self._fitted(message, " …") if self._terminal else f"{message} …\n")
         reporter = threading.Thread(
             target=self._report, args=(message, started, finished), name="progress", daemon=True
         )
@@ -73,9 +81,13 @@ class TerminalProgress:
     def _report(self, message: str, started: float, finished: threading.Event) -> None:
         interval = TERMINAL_INTERVAL_SECONDS if self._terminal else PLAIN_INTERVAL_SECONDS
         while not finished.wait(interval):
-            elapsed = self._clock() - started
-            end = "" if self._terminal else "\n"
-            self._write(f"{self._line_start()}{message} … {elapsed:.0f} s{end}")
+            counted = f" … {self._clock() - started:.0f} s"
+            self._write(f"\r\x1b[2K{self._fitted(message, counted)}" if self._terminal else f"{message}{counted}\n")
+
+    def _fitted(self, message: str, end: str) -> str:
+        """A line of one row: one that wraps can't be written again in its place."""
+        room = max(self._columns() - 1 - len(end), 1)
+        return (message if len(message) <= room else f"{message[: room - 1]}…") + end
 
     def _line_start(self) -> str:
         return "\r\x1b[2K" if self._terminal else ""

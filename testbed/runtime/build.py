@@ -73,7 +73,7 @@ def build_image(*, cache: Path, progress: Callable[[str], None]) -> BuiltImage:
             progress(f"image: writing {archive.name}")
             _write(archive, record, [(each.config, _layers(below, own[each.reference], progress)) for each in PLAYED])
         digests = json.loads(record.read_text())
-        progress(f"image: {', '.join(digests)}: ready")
+        progress(f"image: the simulator's {len(digests)} images are ready")
         return BuiltImage(IMAGE_REFERENCE, archive, str(digests[IMAGE_REFERENCE]), digests)
 
 

@@ -24,12 +24,14 @@ class Server:
         asked: method and path of each request.
         clients: the port that each came from.
         closes: whether it closes a connection after an answer, without saying so.
+        breaks: how many requests it leaves without an answer, closing the connection.
     """
 
     url: str = ""
     asked: list[str] = field(default_factory=list)
     clients: list[int] = field(default_factory=list)
     closes: bool = False
+    breaks: int = 0
 
     def client(self) -> ApiClient:
         return ApiClient(self.url, Path("none"), "secret")
@@ -50,6 +52,10 @@ def server() -> Iterator[Server]:
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
             served.asked.append(f"{self.command} {self.path}")
             served.clients.append(self.client_address[1])
+            if served.breaks:
+                served.breaks -= 1
+                self.close_connection = True
+                return
             said = json.dumps({"path": self.path, "authorization": self.headers["Authorization"]}).encode()
             self.send_response(404 if self.path.startswith("/missing") else 200)
             self.send_header("Content-Length", str(len(said)))
@@ -86,6 +92,25 @@ def test_a_connection_that_the_server_closed_is_replaced(server: Server) -> None
     for _ in range(3):
         client.get("/version")
     assert len(set(server.clients)) == 3
+
+
+@pytest.mark.parametrize("breaks", [1, 3])
+def test_a_request_that_changes_nothing_outlives_broken_connections(server: Server, breaks: int) -> None:
+    server.breaks = breaks
+    assert server.client().get("/version")["path"] == "/version"
+    assert len(server.asked) == breaks + 1
+
+
+def test_a_change_is_not_sent_again(server: Server) -> None:
+    server.breaks = 1
+    with pytest.raises(ApiError) as broken:
+        server.client().patch("/a", [])
+    assert (broken.value.status, len(server.asked)) == (0, 1)
+
+
+def test_whether_a_server_is_ready_is_asked_once(server: Server) -> None:
+    server.breaks = 1
+    assert (server.client().ready(), len(server.asked)) == (False, 1)
 
 
 def test_a_refusal_tells_the_status_and_what_was_said(server: Server) -> None:

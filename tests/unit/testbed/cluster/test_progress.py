@@ -46,6 +46,17 @@ def test_on_a_terminal_the_steps_line_counts_seconds(monkeypatch: pytest.MonkeyP
     assert "\n" not in stream.getvalue().removesuffix("\n")
 
 
+def test_a_long_steps_line_never_wraps_and_is_told_whole_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "TERMINAL_INTERVAL_SECONDS", 0.01)
+    stream, message = Terminal(), f"install Debian packages: {', '.join(['package'] * 20)}"
+    with TerminalProgress(stream, clock=clock, columns=lambda: 80).step(message):
+        while " … 0 s" not in stream.getvalue():
+            pass
+    *running, last = stream.getvalue().replace("\x1b[2K", "").split("\r")
+    assert max(map(len, running)) < 80
+    assert last == f"{message}: done in 0.0 s\n"
+
+
 def test_a_reader_that_is_gone_stops_nobody() -> None:
     stream = io.StringIO()
     stream.close()
