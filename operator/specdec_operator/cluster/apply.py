@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from specdec_operator.cluster.adoption import adopted, controller_of
 from specdec_operator.cluster.errors import AlreadyExists, ApiError, Conflict, Invalid, NameTaken, NotFound
 from specdec_operator.cluster.field_set import FieldSet, merged, restricted
 from specdec_operator.cluster.ownership import managed_entry, owned_equal
@@ -35,12 +36,6 @@ class Applied:
     changed: bool
 
 
-def controller_of(live: JsonObject) -> JsonObject | None:
-    """Return the controller's owner reference; None if the object has no controller."""
-    references: list[JsonObject] = live["metadata"].get("ownerReferences") or []
-    return next((reference for reference in references if reference.get("controller")), None)
-
-
 async def ensure_created(
     api: KubernetesApi,
     resource: ResourceType,
@@ -49,7 +44,7 @@ async def ensure_created(
     owner_uid: str | None,
     live: JsonObject | None = None,
 ) -> JsonObject:
-    """Create an object that is never changed afterwards, or return the one that is there.
+    """Create an object that is never changed afterwards, or return the one that is there; a stray of ours is taken up.
 
     The one that is there may be on its way out (``metadata.deletionTimestamp``).
 
@@ -64,6 +59,7 @@ async def ensure_created(
         NameTaken: the name belongs to an object with another controller.
     """
     if live is not None:
+        live = await adopted(api, resource, body, live=live)
         _check_controller(resource, live, owner_uid=owner_uid)
         return live
     return (await _created_or_read(api, resource, body, owner_uid=owner_uid)).object
@@ -93,6 +89,7 @@ async def ensure_applied(
             claimed = await _claimed(api, resource, made.object, created_from=body)
             return replace(await _applied(api, resource, body, live=claimed.object), changed=True)
         live = made.object
+    live = await adopted(api, resource, body, live=live)
     _check_controller(resource, live, owner_uid=owner_uid)
     if "deletionTimestamp" in live["metadata"]:
         return Applied(live, changed=False)
@@ -171,6 +168,7 @@ async def _created_or_read(
         except NotFound:
             # It was deleted between the two requests.
             continue
+        live = await adopted(api, resource, body, live=live)
         _check_controller(resource, live, owner_uid=owner_uid)
         return Applied(live, changed=False)
     return Applied(await api.create(resource, body), changed=True)

@@ -124,7 +124,10 @@ class NameTaken(ClusterError):  # noqa: N818 - a state, not a mistake
 
     def __init__(self, *, kind: str, namespace: str, name: str, controller: str | None) -> None:
         owner = f"is controlled by {controller}" if controller else "has no controller"
-        super().__init__(f"{kind} {namespace}/{name} exists and {owner}; rename or delete it, or rename this model")
+        super().__init__(
+            f"{kind} {namespace}/{name} exists and {owner}; rename or delete it, or rename this model. "
+            f"To delete it: kubectl delete {kind.lower()} {name} -n {namespace}"
+        )
         self.kind = kind
         self.namespace = namespace
         self.name = name

@@ -69,12 +69,12 @@ WATCHED: Final[tuple[Right, ...]] = (
     # None is created: the API server is asked whether it would take one, before a pod that serves goes for it.
     Right(resource=PODS, verbs=("list", "watch", "create"), optional=("create",)),
     Right(resource=SERVICES, verbs=("get", "list", "watch", "create", "patch")),
-    Right(resource=CONFIG_MAPS, verbs=("get", "list", "watch", "create")),
+    Right(resource=CONFIG_MAPS, verbs=("get", "list", "watch", "create", "patch")),
     Right(resource=PERSISTENT_VOLUME_CLAIMS, verbs=("get", "create")),
     Right(resource=DEPLOYMENTS, verbs=("get", "list", "watch", "create", "patch")),
     Right(resource=REPLICA_SETS, verbs=("list",)),
-    Right(resource=CONTROLLER_REVISIONS, verbs=("get", "list", "watch", "create", "delete")),
-    Right(resource=JOBS, verbs=("get", "list", "watch", "create", "delete")),
+    Right(resource=CONTROLLER_REVISIONS, verbs=("get", "list", "watch", "create", "patch", "delete")),
+    Right(resource=JOBS, verbs=("get", "list", "watch", "create", "patch", "delete")),
     Right(resource=ENDPOINT_SLICES, verbs=("list", "watch"), optional=("watch",)),
     Right(resource=EVENTS, verbs=("list", "create", "patch"), optional=("create", "patch")),
     # Whether another operator that wrote a model's status is alive.

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from specdec_operator.api.v1alpha1.model_artifact import ModelArtifact, ModelArtifactStatus
-from specdec_operator.cluster.apply import controller_of, ensure_created
+from specdec_operator.cluster.adoption import controller_of
+from specdec_operator.cluster.apply import ensure_created
 from specdec_operator.cluster.errors import NameTaken, NotFound
 from specdec_operator.cluster.resources import (
     CONFIG_MAPS,

@@ -47,8 +47,15 @@ class OtherController:
         return (
             f"operator {self.instance} writes this model's status and {alive}. Operator {instance} leaves the model "
             f"alone: let only one of them watch namespace {namespace} (the value namespaces of their Helm releases, or "
-            "the configuration's), or uninstall one"
+            "the configuration's), or uninstall one. If "
+            f"{self.instance} is gone, hand its models over: {take_over(namespace)}"
         )
+
+
+def take_over(namespace: str) -> str:
+    """The command that makes the models of a namespace nobody's, so that the operator that is left takes them."""
+    patch = """--subresource=status --type=merge -p '{"status":{"controller":null}}'"""
+    return f"kubectl get specmodel -n {namespace} -o name | xargs -I NAME kubectl patch NAME -n {namespace} {patch}"
 
 
 @dataclass(kw_only=True)

@@ -9,8 +9,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from specdec_operator.api.v1alpha1.labels import MANAGED_BY
 from specdec_operator.api.v1alpha1.status import FailedRevision
-from specdec_operator.cluster.apply import controller_of, ensure_applied, ensure_created
+from specdec_operator.cluster.adoption import controller_of, is_stray
+from specdec_operator.cluster.apply import ensure_applied, ensure_created
 from specdec_operator.cluster.errors import NameTaken, NotFound
 from specdec_operator.cluster.foreign import without_foreign
 from specdec_operator.cluster.resources import (
@@ -25,7 +27,7 @@ from specdec_operator.reconcile.halt import Halt
 from specdec_operator.reconcile.lost_content import KINDS as LOST_KINDS
 from specdec_operator.reconcile.observation import Observer, revision_of
 from specdec_operator.reconcile.trial_pod import try_pod
-from specdec_operator.resources.labels import MODEL, serving_name
+from specdec_operator.resources.labels import MODEL, OPERATOR, serving_name
 from specdec_operator.resources.serving import Revision, controller_revision, revision_files, stored_revision
 from specdec_operator.resources.workload import deployment, service
 
@@ -177,8 +179,12 @@ class Rollout:
         return [document for document in found if self._is_mine(document)]
 
     def _is_mine(self, document: JsonObject) -> bool:
+        """Whether an object is this model's, or was, and is taken up again by what is applied next."""
         controller = controller_of(document)
-        return controller is not None and controller["uid"] == self._model.metadata.uid
+        if controller is not None:
+            return bool(controller["uid"] == self._model.metadata.uid)
+        labels = {MANAGED_BY: OPERATOR, MODEL: self._model.metadata.name}
+        return is_stray(document, manager=self._context.api.field_manager, labels=labels)
 
     async def _get(self, resource: ResourceType, name: str) -> JsonObject | None:
         try:

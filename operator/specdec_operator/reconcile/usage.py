@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from specdec_operator.api.v1alpha1.labels import MANAGED_BY
 from specdec_operator.api.v1alpha1.model_artifact import ModelArtifact, ModelArtifactSpec
 from specdec_operator.api.v1alpha1.status import ArtifactStatus
+from specdec_operator.cluster.adoption import is_written_by
 from specdec_operator.cluster.errors import AlreadyExists, Conflict, NotFound
 from specdec_operator.cluster.owners import add_owner, remove_owner
 from specdec_operator.cluster.resources import MODEL_ARTIFACTS
@@ -75,7 +76,7 @@ class Usage:
         if status.state not in ("Ready", "Failed") or status.claim_uid in ("", uid):
             return artifact
         if artifact.metadata.annotations.get(DOUBTED_AT, "") <= status.ready_at:
-            await self._annotate(artifact.metadata, {DOUBTED_AT: timestamp(self._context.now())})
+            await self._change(artifact.metadata, annotations={DOUBTED_AT: timestamp(self._context.now())})
         told = f"claim {artifact.spec.claim_name} is another than the one that held it; it is made again"
         waiting = {"state": "Pending", "reason": "ContentDoubted", "message": told}
         return artifact.model_copy(update={"status": status.model_copy(update=waiting)})
@@ -85,7 +86,7 @@ class Usage:
         for artifact in self._held:
             seen = artifact.spec.type == lost.kind and artifact.status.state == "Ready"
             if seen and artifact.status.ready_at < lost.at:
-                await self._annotate(artifact.metadata, {DOUBTED_AT: lost.at})
+                await self._change(artifact.metadata, annotations={DOUBTED_AT: lost.at})
 
     async def release_others(self) -> None:
         """Let go of artifacts that this model owns and no longer uses; the last owner's leave removes one."""
@@ -101,7 +102,7 @@ class Usage:
         document = await self._find(request.name)
         body = model_artifact(request, owner=self._model)
         if document is not None:
-            _check_same(document, request)
+            _check_same(document, request, manager=self._context.api.field_manager)
         if document is not None and self._is_outdated(document, request):
             if failed := () if self._asks_again(document) else _failed_ways(document):
                 body["metadata"]["annotations"] = {FAILED_WAYS: " ".join(failed)}
@@ -150,17 +151,21 @@ class Usage:
 
     async def _own(self, document: JsonObject) -> JsonObject:
         document = await add_owner(self._context.api, MODEL_ARTIFACTS, document, owner=self._owner)
+        if MANAGED_BY not in (document["metadata"].get("labels") or {}):
+            document = await self._change(
+                ModelArtifact.model_validate(document).metadata, labels={MANAGED_BY: OPERATOR}
+            )
         if not self._asks_again(document):
             return document
         asked = {retry_by(self._model.metadata.name): self._model.metadata.annotations[RETRY]}
-        return await self._annotate(ModelArtifact.model_validate(document).metadata, asked)
+        return await self._change(ModelArtifact.model_validate(document).metadata, annotations=asked)
 
-    async def _annotate(self, metadata: ObjectMeta, annotations: dict[str, str]) -> JsonObject:
+    async def _change(self, metadata: ObjectMeta, **parts: dict[str, str]) -> JsonObject:
         return await self._context.api.patch_merge(
             MODEL_ARTIFACTS,
             namespace=metadata.namespace,
             name=metadata.name,
-            patch={"metadata": {"annotations": annotations, "resourceVersion": metadata.resource_version}},
+            patch={"metadata": {**parts, "resourceVersion": metadata.resource_version}},
         )
 
     async def _leave(self, document: JsonObject) -> None:
@@ -185,17 +190,18 @@ class Usage:
         )
 
 
-def _check_same(document: JsonObject, request: ArtifactRequest) -> None:
+def _check_same(document: JsonObject, request: ArtifactRequest, *, manager: str) -> None:
     """Names carry only a part of the key, and a stranger may have taken one.
 
     Raises:
         Halt: The object of that name is another artifact, or not ours.
     """
     metadata = document["metadata"]
-    ours = metadata.get("labels", {}).get(MANAGED_BY) == OPERATOR
+    ours = metadata.get("labels", {}).get(MANAGED_BY) == OPERATOR or is_written_by(document, manager)
     if ours and document.get("spec", {}).get("key") == request.spec.key:
         return
-    message = f"ModelArtifact {metadata['name']} is of somebody else: it is left alone. Remove it"
+    remedy = f"kubectl delete modelartifact {metadata['name']} -n {metadata['namespace']}"
+    message = f"ModelArtifact {metadata['name']} is another one of that name: it is left alone. Remove it: {remedy}"
     raise Halt("Accepted", "NameConflict", message, terminal=True, requeue_after=60.0)
 
 

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from specdec_operator.cluster.apply import controller_of, ensure_applied, ensure_created
+from specdec_operator.cluster.adoption import controller_of
+from specdec_operator.cluster.apply import ensure_applied, ensure_created
 from specdec_operator.cluster.errors import AlreadyExists, Conflict, Invalid, NameTaken, NotFound
 from specdec_operator.cluster.resources import CONFIG_MAPS
 
