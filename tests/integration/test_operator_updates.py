@@ -13,7 +13,7 @@ from specdec_operator.pod.termination import Failed, encode
 from testbed.cluster.kwok import INIT_EXIT_CODE_ANNOTATION, INIT_MESSAGE_ANNOTATION, NEVER_READY_ANNOTATION
 from testbed.operator import fails
 from testbed.operator.prover import WRONG_ANSWER
-from tests.integration.scene import JsonObject, Scene, Stage, baseline, condition, current, engine
+from tests.integration.scene import JsonObject, Scene, Stage, baseline, condition, current, draft_target, engine
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -69,6 +69,16 @@ async def test_the_new_revision_is_swapped_in_once_its_engine_is_built(building:
     await building.apply("built", engine(engine=SMALL))
     model = await building.until_ready("built")
     assert model["status"]["currentRevision"] == revision_of(await building.deployment("built")) != old
+
+
+async def test_parameters_that_clients_need_not_send_any_more_leave_the_endpoint(building: Scene) -> None:
+    await building.apply("pair", draft_target())
+    model = await building.until_ready("pair")
+    assert model["status"]["endpoint"]["requestParameters"]
+    await building.apply("pair", engine())
+    model = await building.until_ready("pair")
+    assert "requestParameters" not in model["status"]["endpoint"]
+    await building.delete(SPECULATIVE_MODELS, "pair")
 
 
 async def test_a_build_that_fails_leaves_the_old_revision_serving(building: Scene) -> None:
@@ -232,6 +242,21 @@ async def test_a_revision_that_answers_wrongly_for_too_long_is_taken_back(operat
     await scene.patch(SPECULATIVE_MODELS, "wrong", {"status": {"proof": aged}}, subresource="status")
     await scene.until_stalled("wrong", "WrongAnswer")
     await scene.until("the good one is back", lambda: _runs(scene, "wrong", good))
+
+
+async def test_a_failed_revision_is_remembered_before_it_is_taken_back(scene: Scene) -> None:
+    await scene.apply("order", baseline())
+    good = (await scene.until_ready("order"))["status"]["currentRevision"]
+    await scene.apply("order", baseline(pod=FAILING))
+    await scene.until("the failing one runs", lambda: _runs_other(scene, "order", good))
+    async with asyncio.timeout(60):
+        while await _runs_other(scene, "order", good):  # noqa: ASYNC110 - the moment itself is what counts
+            await asyncio.sleep(0.002)
+    assert "failedRevision" in (await scene.model("order"))["status"]
+
+
+async def _runs_other(scene: Scene, model: str, revision: str) -> bool:
+    return revision_of(await scene.deployment(model)) != revision
 
 
 async def test_pods_of_a_first_revision_are_seen_while_a_change_is_prepared(scene: Scene) -> None:

@@ -282,3 +282,54 @@ def test_texts_for_a_quantizer_are_told_apart_from_a_model() -> None:
     done = statuses.succeeded(texts.model_copy(update={"spec": spec}), status(), {"facts": FACTS}, now=NOW)
     assert isinstance(done, Failure)
     assert "dataSet" in done.message
+
+
+EVICTED = Failure(reason="Interrupted", message="evicted", terminal=False, counts=False)
+
+
+def interrupted(before: int) -> ModelArtifactStatus:
+    running = status(state="Running", job="model-x-1", interruptions=before)
+    return statuses.failed(running, EVICTED, now=NOW, attempts_allowed=5)
+
+
+def test_pauses_after_interruptions_double_too() -> None:
+    waits = [statuses.seconds_until(interrupted(before).not_before, NOW) for before in (0, 1, 2, 9)]
+    assert waits == [5, 10, 20, 600]
+
+
+def test_interruptions_end_at_last() -> None:
+    last = interrupted(statuses.MOST_INTERRUPTIONS - 1)
+    assert (last.state, last.reason, last.not_before) == ("Failed", "Interrupted", "")
+    assert "12 times in a row" in last.message
+
+
+def test_a_failure_of_its_own_ends_a_row_of_interruptions() -> None:
+    running = status(state="Running", job="model-x-1", interruptions=7)
+    assert statuses.failed(running, MAY_PASS, now=NOW, attempts_allowed=5).interruptions == 0
+
+
+TOKEN = {"tokenSecretRef": {"name": "hub", "key": "token"}}
+
+
+def download(**fields: Any) -> ModelArtifact:
+    made = artifact()
+    fetch = made.spec.fetch and made.spec.fetch.model_validate({**WORK["fetch"], **fields})
+    return made.model_copy(update={"spec": made.spec.model_copy(update={"fetch": fetch})})
+
+
+@pytest.mark.parametrize("reason", ["Unauthorized", "GatedModel", "RepositoryNotFound"])
+def test_a_download_that_a_token_was_refused_for_is_failed_and_tried_again(reason: str) -> None:
+    refused = statuses.about_a_token(download(**TOKEN), Failure(reason=reason, message="no", terminal=True))
+    ended = statuses.failed(status(state="Running"), refused, now=NOW, attempts_allowed=5)
+    assert (ended.state, statuses.seconds_until(ended.not_before, NOW)) == ("Failed", 5)
+
+
+@pytest.mark.parametrize(
+    ("made", "reason"),
+    [(download(), "Unauthorized"), (download(**TOKEN), "StoreFull"), (artifact("build"), "Unauthorized")],
+    ids=["no token", "not about a token", "no download"],
+)
+def test_another_final_failure_is_not_tried_again(made: ModelArtifact, reason: str) -> None:
+    refused = statuses.about_a_token(made, Failure(reason=reason, message="no", terminal=True))
+    ended = statuses.failed(status(state="Running"), refused, now=NOW, attempts_allowed=5)
+    assert (ended.state, ended.not_before) == ("Failed", "")
