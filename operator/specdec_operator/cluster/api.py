@@ -41,11 +41,13 @@ class KubernetesApi(Protocol):
         label_selector: str = "",
         field_selector: str = "",
         metadata_only: bool = False,
+        at_most: int | None = None,
     ) -> builtins.list[JsonObject]:
         """Return all objects of a type, in one namespace or in all; each carries its apiVersion and kind.
 
         Args:
             metadata_only: leave out all but apiVersion, kind and metadata, for objects that are large.
+            at_most: read no more than so many, of what anybody may make without end, such as Events.
         """
 
     async def create(self, resource: ResourceType, body: JsonObject, *, dry_run: bool = False) -> JsonObject:

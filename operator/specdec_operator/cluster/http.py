@@ -107,20 +107,23 @@ class HttpKubernetesApi:
         label_selector: str = "",
         field_selector: str = "",
         metadata_only: bool = False,
+        at_most: int | None = None,
     ) -> builtins.list[JsonObject]:
-        """Return all objects of a type, page by page, from the start again when a continuation expires."""
+        """Return objects of a type, page by page, from the start again when a continuation expires."""
         selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
-        query = {name: value for name, value in selectors.items() if value} | {"limit": str(LIST_PAGE_SIZE)}
+        query = {name: value for name, value in selectors.items() if value} | {
+            "limit": str(min(LIST_PAGE_SIZE, at_most or LIST_PAGE_SIZE))
+        }
         accept = METADATA_LIST if metadata_only else JSON
         first = Request("list", "GET", resource, resource.path(namespace=namespace), query, accept=accept)
         for _ in range(LIST_RESTARTS - 1):
             try:
-                return await self._list_pages(first)
+                return await self._list_pages(first, at_most=at_most)
             except Expired:
                 continue
-        return await self._list_pages(first)
+        return await self._list_pages(first, at_most=at_most)
 
-    async def _list_pages(self, first: Request) -> builtins.list[JsonObject]:
+    async def _list_pages(self, first: Request, *, at_most: int | None) -> builtins.list[JsonObject]:
         kind = {"apiVersion": first.resource.api_version, "kind": first.resource.kind}
         items: builtins.list[JsonObject] = []
         request = first
@@ -128,8 +131,8 @@ class HttpKubernetesApi:
             page = await self._read(request)
             items += [{**item, **kind} for item in page.get("items") or ()]
             token = page["metadata"].get("continue")
-            if not token:
-                return items
+            if not token or (at_most is not None and len(items) >= at_most):
+                return items[:at_most]
             request = replace(first, query={**first.query, "continue": token})
 
     async def create(self, resource: ResourceType, body: JsonObject, *, dry_run: bool = False) -> JsonObject:

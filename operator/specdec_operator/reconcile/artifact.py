@@ -31,7 +31,7 @@ from specdec_operator.reconcile.artifact_status import Failure
 from specdec_operator.reconcile.claims import is_leaving, leaving_in_words
 from specdec_operator.reconcile.conditions import shortened
 from specdec_operator.reconcile.context import timestamp
-from specdec_operator.reconcile.diagnosis import QUIET_SECONDS, diagnose_job, diagnose_pod
+from specdec_operator.reconcile.diagnosis import MOST_EVENTS, QUIET_SECONDS, diagnose_job, diagnose_pod
 from specdec_operator.reconcile.finished_jobs import delete_finished_jobs, ends_of
 from specdec_operator.reconcile.job_end import failure_of, termination_message
 from specdec_operator.reconcile.other_controller import LOOK_AGAIN_SECONDS
@@ -272,6 +272,7 @@ class ArtifactReconciler:
                 EVENTS,
                 namespace=job["metadata"]["namespace"],
                 field_selector=f"regarding.uid={subject['metadata']['uid']}",
+                at_most=MOST_EVENTS,
             )
         found = diagnose_pod(pods[0], events, age=quiet) if pods else diagnose_job(job, events)
         return {"reason": found.reason, "message": found.message} if found else {}

@@ -18,6 +18,8 @@ MOST_RESTARTS = 4
 
 QUIET_SECONDS = 30.0
 """How long a child may be silent before that itself is a finding."""
+MOST_EVENTS = 200
+"""Events of one object that are read: a tenant can make any number of them, of a kilobyte each."""
 _LAST_WORDS = 600
 _ON_THE_WAY = frozenset({"ContainerCreating", "PodInitializing"})
 _HARMLESS_WARNINGS = frozenset({"DNSConfigForming", "FailedScheduling", "Unhealthy", "BackOff"})

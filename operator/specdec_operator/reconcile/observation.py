@@ -7,7 +7,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from specdec_operator.cluster.resources import EVENTS, PODS, REPLICA_SETS
-from specdec_operator.reconcile.diagnosis import Diagnosis, diagnose_deployment, diagnose_events, diagnose_pod
+from specdec_operator.reconcile.diagnosis import (
+    MOST_EVENTS,
+    Diagnosis,
+    diagnose_deployment,
+    diagnose_events,
+    diagnose_pod,
+)
 from specdec_operator.resources.labels import MODEL, REVISION
 
 if TYPE_CHECKING:
@@ -107,7 +113,9 @@ class Observer:
         return [
             event
             for uid in uids
-            for event in await self._api.list(EVENTS, namespace=namespace, field_selector=f"regarding.uid={uid}")
+            for event in await self._api.list(
+                EVENTS, namespace=namespace, field_selector=f"regarding.uid={uid}", at_most=MOST_EVENTS
+            )
         ]
 
     async def _list(self, resource: ResourceType, labels: dict[str, str]) -> list[JsonObject]:

@@ -144,6 +144,12 @@ async def test_a_list_asks_for_pages(server: Scripted) -> None:
     assert server.asked[1].query == wanted
 
 
+async def test_a_bounded_list_reads_no_further_than_it_must(server: Scripted) -> None:
+    server.answers = [page(["a", "b"], token="t"), page(["c", "d"], token="u"), page(["e"])]
+    listed = await server.api.list(CONFIG_MAPS, at_most=3)
+    assert (len(listed), len(server.asked), server.asked[0].query["limit"]) == (3, 2, "3")
+
+
 async def test_a_list_of_metadata_alone_leaves_the_rest_to_the_server(server: Scripted) -> None:
     server.answers = [page(["a"], token="t"), page(["b"])]
     listed = await server.api.list(NODES, metadata_only=True)
