@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.model_facts import ModelFacts
 
 Json = dict[str, Any]
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
 _TENSOR = st.sampled_from([1, 2, 3, 4, 8, 40, 64])
 _SOURCES = st.sampled_from(
     [

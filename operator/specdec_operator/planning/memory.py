@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from specdec_operator.api.quantities import byte_count
 from specdec_operator.planning.engine_limits import engine_roles, parallelism_of, serving_batch
 from specdec_operator.planning.engine_rules import is_prebuilt
 from specdec_operator.planning.model_memory import Share, share_of
-from specdec_operator.planning.quantities import byte_count
 from specdec_operator.planning.refusal import Refusal
 from specdec_operator.runtimes.gpus import memory_of
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from specdec_operator.api.quantities import byte_count, canonical
 from specdec_operator.api.v1alpha1.artifact_inputs import AssembleInput, MountedModel
 from specdec_operator.api.v1alpha1.model_artifact import ModelArtifactSpec
 from specdec_operator.planning.artifact_request import ArtifactRequest
 from specdec_operator.planning.engine_expectations import engine_expectation
 from specdec_operator.planning.keys import content_key, short
 from specdec_operator.planning.pods import placed_pod
-from specdec_operator.planning.quantities import byte_count, canonical
 from specdec_operator.planning.serving_request import host_cache_bytes, serving_request
 from specdec_operator.pod.inputs import AssembleInput as AssembleProgramInput
 from specdec_operator.pod.inputs import CheckInput

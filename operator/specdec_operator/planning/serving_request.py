@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from specdec_operator.api.quantities import byte_count
 from specdec_operator.api.v1alpha1.speculative_model import places_draft
 from specdec_operator.planning.engine_limits import limits, serving_batch
 from specdec_operator.planning.memory import shared_gpu_tokens
-from specdec_operator.planning.quantities import byte_count
 from specdec_operator.runtimes.serving import PlacedDevices, ServingRequest
 
 if TYPE_CHECKING:

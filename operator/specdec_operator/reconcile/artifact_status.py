@@ -10,10 +10,10 @@ from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
 from specdec_operator.api.model import StatusModel
+from specdec_operator.api.quantities import memory
 from specdec_operator.api.v1alpha1.model_artifact import ModelArtifactStatus
 from specdec_operator.api.v1alpha1.model_facts import DataSetFacts, ModelFacts
 from specdec_operator.api.v1alpha1.scalars import Digest
-from specdec_operator.planning.quantities import memory
 from specdec_operator.reconcile.context import timestamp
 from specdec_operator.resources import jobs
 from specdec_operator.resources.labels import DOUBTED_AT

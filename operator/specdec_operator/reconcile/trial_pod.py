@@ -6,9 +6,9 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from specdec_operator.api.quantities import amount
 from specdec_operator.cluster.errors import BadRequest, Forbidden
 from specdec_operator.cluster.resources import PODS
-from specdec_operator.planning.quantities import amount
 from specdec_operator.reconcile.refused_write import explain
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from specdec_operator.api import quantities
 from specdec_operator.api.configuration import DEFAULT_JOB_HOURS
-from specdec_operator.planning import quantities
 from specdec_operator.resources.labels import (
     NO_MESH_ANNOTATIONS,
     NO_MESH_LABELS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from specdec_operator.planning import quantities
+from specdec_operator.api import quantities
 from specdec_operator.planning.pods import placed_pod
 from specdec_operator.pod.sources import PROGRAM_DIRECTORY
 from specdec_operator.resources.labels import REVISION, claim_label, model_labels

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from specdec_operator.api.quantities import canonical
 from specdec_operator.api.v1alpha1.labels import MANAGED_BY
-from specdec_operator.planning.quantities import canonical
 from specdec_operator.resources.labels import (
     OPERATOR,
     model_labels,

@@ -21,7 +21,7 @@ def file(tmp_path: Path) -> Path:
         ("resyncSecond: 60", "resyncSecond: unknown field; did you mean resyncSeconds?"),
         ("workers: many", "workers: must be a whole number; it is text ('many')"),
         ("workers: '8'", "workers: must be a whole number"),
-        ("storage: {claim: {size: 500GB}}", "storage.claim.size: must be a quantity, as in"),
+        ("storage: {claim: {size: 500GB}}", "storage.claim.size: must be a quantity of bytes, as in"),
         ("storage: {}", "storage: give exactly one of claimName"),
         ("storage: {claimName: a, claim: {size: 5Gi}}", "storage: give exactly one of claimName"),
         ("namespaces: [Team A]", "namespaces[0]: must be lower-case letters"),

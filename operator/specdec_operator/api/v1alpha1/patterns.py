@@ -41,17 +41,25 @@ QUANTITY: Final = Pattern(
     r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$",
     "a quantity, as in '4', '500m' or '16Gi'",
 )
+BYTES: Final = Pattern(
+    r"^([0-9]+|[0-9]+(\.[0-9]+)?(k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei))$",
+    "a quantity of bytes, as in '16Gi' or '500M' ('m' stands for thousandths)",
+)
 IMAGE_REFERENCE: Final = Pattern(
-    r"^[a-zA-Z0-9][a-zA-Z0-9._:/@-]*$",
-    "an image, as in 'registry.example.com/team/image:tag' or '…@sha256:…'",
+    r"^((\[[0-9a-fA-F:]+\]|[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?)*)(:[0-9]+)?/)?"
+    r"[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*"
+    r"(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?$",
+    "an image, as in 'registry.example.com/team/image:tag' or '…@sha256:…': its path has lower-case letters and "
+    "digits, with single '.', '_' or '-' between them",
 )
 IMAGE_REPOSITORY: Final = Pattern(
     r"^((\[[0-9a-fA-F:]+\]|[a-zA-Z0-9][a-zA-Z0-9.-]*)(:[0-9]+)?/)?[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*$",
     "an image without its tag or digest, as in 'registry.example.com/team/image'",
 )
 LABEL_KEY: Final = Pattern(
-    r"^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$",
-    "a label key: an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.', "
+    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+    r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$",
+    "a label key: an optional DNS name and '/', then at most 63 letters, digits, '-', '_' and '.', "
     "beginning and ending with a letter or digit",
 )
 LABEL_VALUE: Final = Pattern(
@@ -59,14 +67,19 @@ LABEL_VALUE: Final = Pattern(
     "empty or a label value: letters, digits, '-', '_' and '.', beginning and ending with a letter or digit",
 )
 RESOURCE_NAME: Final = Pattern(
-    r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$",
-    "an extended resource with its domain, as in 'nvidia.com/gpu'",
+    r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/"
+    r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$",
+    "an extended resource: a DNS name, '/', and at most 63 letters, digits, '-', '_' and '.', as in 'nvidia.com/gpu'",
 )
 ENVIRONMENT_NAME: Final = Pattern(
     r"^[A-Za-z_][A-Za-z0-9_]*$",
     "a variable name: letters, digits and '_', not beginning with a digit",
 )
-SECRET_KEY: Final = Pattern(r"^[-._a-zA-Z0-9]+$", "a key of a Secret: letters, digits, '-', '_' and '.'")
+ENVIRONMENT_VALUE: Final = Pattern(r"^[^\x00]*$", "text without the character NUL, which no process can be given")
+SECRET_KEY: Final = Pattern(
+    r"^(\.?[-_a-zA-Z0-9])[-._a-zA-Z0-9]*$",
+    "a key of a Secret: letters, digits, '-', '_' and '.', not beginning with '..'",
+)
 HUB_REPOSITORY: Final = Pattern(
     r"^[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}$",
     "owner and name, as in 'meta-llama/Llama-3.1-8B-Instruct'",
@@ -140,12 +153,14 @@ PATTERNS: Final = (
     RELATIVE_PATH,
     RELATIVE_PATH_OR_ROOT,
     QUANTITY,
+    BYTES,
     IMAGE_REFERENCE,
     IMAGE_REPOSITORY,
     LABEL_KEY,
     LABEL_VALUE,
     RESOURCE_NAME,
     ENVIRONMENT_NAME,
+    ENVIRONMENT_VALUE,
     SECRET_KEY,
     HUB_REPOSITORY,
     HUB_REVISION,

@@ -6,7 +6,8 @@ from typing import ClassVar
 
 from specdec_operator.api.model import ApiModel
 from specdec_operator.api.rules import Rule
-from specdec_operator.api.v1alpha1.scalars import DeviceIds, LabelValue, ObjectName, Quantity, ResourceName
+from specdec_operator.api.v1alpha1.quantity_rules import bounded
+from specdec_operator.api.v1alpha1.scalars import Bytes, DeviceIds, LabelValue, ObjectName, ResourceName
 
 
 class Gpu(ApiModel):
@@ -24,7 +25,7 @@ class Gpu(ApiModel):
     product: LabelValue | None = None
     """The node label `nvidia.com/gpu.product` that builds and serving need. Required on TensorRTEngine, whose engines
     are bound to a GPU product, unless the operator has a default."""
-    memory: Quantity | None = None
+    memory: Bytes | None = None
     """The memory of one GPU, against which the pair is checked. Left out: known from product for common GPUs, else not
     checked."""
 
@@ -44,12 +45,27 @@ class Gpu(ApiModel):
             field=".resourceClaimTemplate",
             reason="FieldValueRequired",
         ),
+        bounded("memory", "memory", least="1Mi"),
+        Rule(
+            expression=(
+                "!has(self.resourceName) || !self.resourceName.matches('^(requests[.]|([^/]*[.])?kubernetes[.]io/)')"
+            ),
+            message="resourceName must be a device plugin's, as in nvidia.com/gpu: Kubernetes keeps kubernetes.io and "
+            "requests. for itself",
+            holds=lambda self: self.resource_name is None or not _of_kubernetes(self.resource_name),
+            field=".resourceName",
+        ),
     )
 
     @property
     def extended_resource(self) -> str | None:
         """The extended resource that pods ask for; None where a resource claim gives the GPUs."""
         return None if self.resource_claim_template else self.resource_name or "nvidia.com/gpu"
+
+
+def _of_kubernetes(resource: str) -> bool:
+    domain = resource.partition("/")[0]
+    return domain == "kubernetes.io" or domain.endswith(".kubernetes.io") or domain.startswith("requests.")
 
 
 class Placement(ApiModel):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import re
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, Field
 
 from specdec_operator.api.model import ApiModel
+from specdec_operator.api.rules import Rule
 from specdec_operator.api.v1alpha1 import patterns
+from specdec_operator.api.v1alpha1.affinity import Affinity
+from specdec_operator.api.v1alpha1.quantity_rules import bounded
 from specdec_operator.api.v1alpha1.scalars import (
     AnnotationValue,
+    Bytes,
     LabelKey,
     LabelValue,
     ObjectName,
@@ -32,13 +37,34 @@ class Toleration(ApiModel):
     toleration_seconds: Annotated[int, Field(ge=0, le=2147483647)] | None = None
     """For NoExecute: how long the pod stays."""
 
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            expression="has(self.key) || self.operator == 'Exists'",
+            message="without a key, which means every taint, operator must be Exists: name a key, or set operator",
+            holds=lambda self: self.key is not None or self.operator == "Exists",
+            field=".operator",
+        ),
+        Rule(
+            expression="!has(self.value) || self.value == '' || self.operator == 'Equal'",
+            message="the operator Exists takes no value: remove it, or set operator to Equal",
+            holds=lambda self: not self.value or self.operator == "Equal",
+            field=".value",
+        ),
+        Rule(
+            expression="!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
+            message="tolerationSeconds goes with the effect NoExecute: set effect to it, or remove tolerationSeconds",
+            holds=lambda self: self.toleration_seconds is None or self.effect == "NoExecute",
+            field=".tolerationSeconds",
+        ),
+    )
+
 
 class EnvironmentVariable(ApiModel):
     """One environment variable of the server container."""
 
     name: Annotated[str, Field(min_length=1, max_length=253, pattern=patterns.ENVIRONMENT_NAME.expression)]
     """Its name. Names that the operator sets itself are refused."""
-    value: Annotated[str, Field(max_length=4096)] = ""
+    value: Annotated[str, Field(max_length=4096, pattern=patterns.ENVIRONMENT_VALUE.expression)] = ""
     """Its value, taken literally."""
 
 
@@ -47,23 +73,18 @@ class Resources(ApiModel):
 
     cpu: Quantity | None = None
     """CPU request."""
-    memory: Quantity | None = None
+    memory: Bytes | None = None
     """Memory request and limit."""
 
-
-PassedThrough = Annotated[dict[str, Any], Field(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})]
-"""An object of Kubernetes' own API, which judges it once a pod is made of it."""
+    RULES: ClassVar[tuple[Rule, ...]] = (bounded("cpu", "cpu"), bounded("memory", "memory", least="16Mi"))
 
 
-class Affinity(ApiModel):
-    """Which nodes and neighbours the pods want, as in Kubernetes."""
-
-    node_affinity: PassedThrough | None = None
-    """Kubernetes nodeAffinity."""
-    pod_affinity: PassedThrough | None = None
-    """Kubernetes podAffinity."""
-    pod_anti_affinity: PassedThrough | None = None
-    """Kubernetes podAntiAffinity."""
+_JUDGED: Final = (
+    "^((container[.](seccomp|apparmor)|seccomp)[.]security[.](alpha|beta)[.]kubernetes[.]io/"
+    "|kubernetes[.]io/config[.]mirror$|scheduler[.]alpha[.]kubernetes[.]io/tolerations$"
+    "|controller[.]kubernetes[.]io/pod-deletion-cost$)"
+)
+"""Annotations for which Kubernetes refuses a pod: ValidatePodSpecificAnnotations in pkg/apis/core/validation."""
 
 
 class Pod(ApiModel):
@@ -74,8 +95,12 @@ class Pod(ApiModel):
     tolerations: Annotated[list[Toleration], Field(max_length=32)] = []
     """Taints that the pods tolerate. The taint named like the GPU resource is always tolerated."""
     affinity: Affinity | None = None
-    """Kubernetes affinity, passed through."""
-    image_pull_secrets: Annotated[list[ObjectName], Field(max_length=16)] = []
+    """Which nodes and neighbours the pods want, as in Kubernetes."""
+    image_pull_secrets: Annotated[
+        list[ObjectName],
+        Field(max_length=16, json_schema_extra={"x-kubernetes-list-type": "set"}),
+        AfterValidator(distinct),
+    ] = []
     """Secrets for the image's registry."""
     priority_class_name: ObjectName | None = None
     """Priority of the serving pods."""
@@ -109,6 +134,21 @@ class Pod(ApiModel):
     job_resources: Resources = Resources()
     """CPU and memory of download and build Jobs; derived if left out."""
 
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            expression=f"!has(self.annotations) || self.annotations.all(key, !key.matches('{_JUDGED}'))",
+            message="Kubernetes judges annotations of seccomp, AppArmor, mirror pods, tolerations and deletion costs: "
+            "remove them",
+            holds=lambda self: not any(re.match(_JUDGED, key) for key in self.annotations),
+            field=".annotations",
+            reason="FieldValueForbidden",
+        ),
+    )
+
+
+_SOURCES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
+_NETWORKS: Final = "^ *[0-9a-fA-F.:]+/[0-9]+( *, *[0-9a-fA-F.:]+/[0-9]+)* *$"
+
 
 class Service(ApiModel):
     """The Service in front of the pods."""
@@ -117,6 +157,21 @@ class Service(ApiModel):
     """The Service's type."""
     annotations: Annotated[dict[LabelKey, AnnotationValue], Field(max_length=32)] = {}
     """Annotations of the Service, for load balancers and meshes."""
+
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            expression=(
+                f"!has(self.annotations) || !('{_SOURCES}' in self.annotations) || "
+                f"(self.type == 'LoadBalancer' && self.annotations['{_SOURCES}'].matches('{_NETWORKS}'))"
+            ),
+            message=f"{_SOURCES} takes networks, as in 10.0.0.0/8, and goes with the type LoadBalancer",
+            holds=lambda self: (
+                _SOURCES not in self.annotations
+                or (self.type == "LoadBalancer" and re.fullmatch(_NETWORKS, self.annotations[_SOURCES]) is not None)
+            ),
+            field=".annotations",
+        ),
+    )
 
 
 class Update(ApiModel):

@@ -11,8 +11,9 @@ from specdec_operator.api.v1alpha1 import patterns
 
 
 def _quantity_text(value: Any) -> Any:
-    """Take a whole number for a quantity, as Kubernetes does with `cpu: 4`."""
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    """Take a whole number of 64 bits for a quantity, as Kubernetes does with `cpu: 4`."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return str(value) if whole and abs(value) < 2**63 else value
 
 
 def distinct(values: list[Any]) -> list[Any]:
@@ -39,14 +40,24 @@ Quantity = Annotated[
     ),
     BeforeValidator(_quantity_text),
 ]
+Bytes = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=32,
+        pattern=patterns.BYTES.expression,
+        json_schema_extra={"x-kubernetes-int-or-string": True},
+    ),
+    BeforeValidator(_quantity_text),
+]
 RelativePath = Annotated[str, Field(min_length=1, max_length=512, pattern=patterns.RELATIVE_PATH.expression)]
 RelativePathOrRoot = Annotated[str, Field(max_length=512, pattern=patterns.RELATIVE_PATH_OR_ROOT.expression)]
 ImageReference = Annotated[str, Field(min_length=1, max_length=512, pattern=patterns.IMAGE_REFERENCE.expression)]
 Driver = Annotated[str, Field(max_length=19, pattern=patterns.DRIVER.expression)]
-LabelKey = Annotated[str, Field(min_length=1, max_length=317, pattern=patterns.LABEL_KEY.expression)]
+LabelKey = Annotated[str, Field(min_length=1, max_length=253, pattern=patterns.LABEL_KEY.expression)]
 LabelValue = Annotated[str, Field(max_length=63, pattern=patterns.LABEL_VALUE.expression)]
 AnnotationValue = Annotated[str, Field(max_length=4096)]
-ResourceName = Annotated[str, Field(min_length=3, max_length=253, pattern=patterns.RESOURCE_NAME.expression)]
+ResourceName = Annotated[str, Field(min_length=3, max_length=244, pattern=patterns.RESOURCE_NAME.expression)]
 DeviceIds = Annotated[
     list[Annotated[int, Field(ge=0, le=63)]],
     Field(min_length=1, max_length=64, json_schema_extra={"x-kubernetes-list-type": "set"}),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from specdec_operator.api.model import ApiModel
-from specdec_operator.api.v1alpha1.scalars import Quantity
+from specdec_operator.api.rules import Rule
+from specdec_operator.api.v1alpha1.quantity_rules import bounded
+from specdec_operator.api.v1alpha1.scalars import Bytes
 
 
 class KvCache(ApiModel):
@@ -18,10 +20,12 @@ class KvCache(ApiModel):
     GPU's memory that the server takes. Left out: 80, on VLLM 90, or what two models on one GPU leave to each other."""
     max_tokens: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
     """The most tokens that the cache holds."""
-    host_memory: Quantity | None = None
+    host_memory: Bytes | None = None
     """Host memory that takes what the GPU's does not hold, on LLMAPI and TensorRTEngine."""
     reuse: bool = True
     """Share cache blocks between requests with the same prefix. DraftTarget on TensorRTEngine needs it."""
+
+    RULES: ClassVar[tuple[Rule, ...]] = (bounded("hostMemory", "host_memory"),)
 
 
 class Instances(ApiModel):

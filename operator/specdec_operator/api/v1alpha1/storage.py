@@ -8,7 +8,8 @@ from pydantic import Field
 
 from specdec_operator.api.model import ApiModel
 from specdec_operator.api.rules import Rule
-from specdec_operator.api.v1alpha1.scalars import ObjectName, Quantity
+from specdec_operator.api.v1alpha1.quantity_rules import bounded
+from specdec_operator.api.v1alpha1.scalars import Bytes, ObjectName
 
 
 class StorageClaim(ApiModel):
@@ -16,7 +17,7 @@ class StorageClaim(ApiModel):
 
     claim_name: ObjectName = "specdec-store"
     """The claim's name; every model of the namespace that names it shares its models and engines."""
-    size: Quantity
+    size: Bytes
     """The volume's size."""
     storage_class_name: ObjectName | None = None
     """The storage class; the cluster's default if left out."""
@@ -24,6 +25,16 @@ class StorageClaim(ApiModel):
         list[Literal["ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"]], Field(min_length=1, max_length=3)
     ] = ["ReadWriteOnce"]
     """The access modes asked for."""
+
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        bounded("size", "size", least="1Mi"),
+        Rule(
+            expression="!('ReadWriteOncePod' in self.accessModes) || size(self.accessModes) == 1",
+            message="ReadWriteOncePod goes with no other access mode: give it alone, or remove it",
+            holds=lambda self: "ReadWriteOncePod" not in self.access_modes or len(self.access_modes) == 1,
+            field=".accessModes",
+        ),
+    )
 
 
 class Storage(ApiModel):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kubernetes.utils.quantity import parse_quantity
 
-from specdec_operator.planning.quantities import byte_count, canonical, lesser, memory
+from specdec_operator.api.quantities import byte_count, canonical, lesser, memory
 
 if TYPE_CHECKING:
     from decimal import Decimal
