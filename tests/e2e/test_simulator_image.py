@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
+from specdec_operator.pod.driver import DriverFloor
+from specdec_operator.pod.inputs import CheckInput
+from specdec_operator.pod.termination import Failed
 from tests.e2e.simulator_root import free_ports
+from tests.unit.pod.shipped import ShippedProgram
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,6 +68,21 @@ def test_a_module_of_a_layer_above_counts_and_not_the_bytecode_below(root: Simul
     os.utime(package / "version.py", (0, 0))
     show = "import os, tensorrt_llm.version as module; print(os.path.exists(module.__cached__), module.__version__)"
     assert root.run("env", "PYTHONPATH=/above", "python3", "-c", show).split() == ["True", "9.9.9"]
+
+
+@pytest.mark.parametrize(("driver", "ends"), [("535.183.06", "Succeeded"), ("535.54.03", "DriverTooOld")])
+def test_the_check_of_a_pod_holds_the_driver_against_what_the_image_needs(
+    root: SimulatorRoot, driver: str, ends: str
+) -> None:
+    program = ShippedProgram.lay_out("check", root.root / f"check-{driver}")
+    floor = DriverFloor(minimum="580", data_center=("535.86",), source="a test")
+    (program.directory / "input.json").write_text(CheckInput(gpus=1, driver=floor).to_json())
+    inside = f"/{program.directory.name}"
+    variables = (f"SIMULATOR_DRIVER={driver}", f"SPECDEC_TERMINATION_LOG={inside}/termination-log")
+    run = f"python3 {inside}/program check {inside}/input.json || true"
+    root.run("env", *variables, "sh", "-c", run)
+    outcome = program.outcome()
+    assert (outcome.reason if isinstance(outcome, Failed) else type(outcome).__name__) == ends
 
 
 def llm_repository(

@@ -10,7 +10,7 @@ from testbed.runtime.simulator.errors import NoGPUError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-DRIVER_VERSION: Final = "580.105.08"
+_DEFAULT_DRIVER: Final = "580.105.08"
 _DEFAULT_PRODUCT: Final = "NVIDIA H100 80GB HBM3"
 _NONE: Final = ("", "void", "none")
 
@@ -69,6 +69,11 @@ def visible_gpus(environment: Mapping[str, str]) -> tuple[SimulatedGPU, ...]:
     if unknown:
         raise NoGPUError(f"NVIDIA_VISIBLE_DEVICES: unknown device {unknown[0]}; SIMULATOR_GPUS says {len(host)}")
     return tuple(by_name[name] for name in shown.split(","))
+
+
+def driver_version(environment: Mapping[str, str]) -> str:
+    """Return the driver that the host is said to have."""
+    return environment.get("SIMULATOR_DRIVER", _DEFAULT_DRIVER)
 
 
 def require_gpus(environment: Mapping[str, str], *, program: str) -> tuple[SimulatedGPU, ...]:

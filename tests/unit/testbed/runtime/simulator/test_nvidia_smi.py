@@ -1,7 +1,9 @@
 import pytest
 
+from testbed.cluster.kwok import KwokNodes
+from testbed.cluster.node import RealNode
 from testbed.runtime.simulator.errors import NoGPUError
-from testbed.runtime.simulator.gpus import visible_gpus
+from testbed.runtime.simulator.gpus import driver_version, visible_gpus
 from testbed.runtime.simulator.nvidia_smi import nvidia_smi
 
 
@@ -9,6 +11,17 @@ def test_a_query_prints_one_line_per_gpu(gpus: dict[str, str], capsys: pytest.Ca
     arguments = ["--query-gpu=name,memory.total,driver_version,compute_cap", "--format=csv,noheader"]
     assert nvidia_smi(arguments, gpus) == 0
     assert capsys.readouterr().out.splitlines() == ["NVIDIA H100 80GB HBM3, 81559 MiB, 580.105.08, 9.0"] * 4
+
+
+def test_a_query_tells_the_driver_that_the_host_is_said_to_have(
+    gpus: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    nvidia_smi(["--query-gpu=driver_version", "--format=csv,noheader"], gpus | {"SIMULATOR_DRIVER": "535.183.06"})
+    assert set(capsys.readouterr().out.splitlines()) == {"535.183.06"}
+
+
+def test_the_testbed_s_nodes_tell_the_driver_that_their_containers_find() -> None:
+    assert KwokNodes().driver == RealNode().driver == driver_version({})
 
 
 def test_the_list_names_each_gpu(gpus: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
