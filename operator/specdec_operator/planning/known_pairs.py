@@ -11,21 +11,11 @@ from pydantic import Field
 
 from specdec_operator.api.model import ApiModel
 from specdec_operator.api.yaml_text import read_yaml
-from specdec_operator.runtimes.versions import at_least
 
 if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.source import ModelSource
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
-
-
-class TargetFamilies(ApiModel):
-    """The families that a runtime drafts for, from a version on."""
-
-    since: Annotated[str, Field(max_length=40)]
-    """The first version."""
-    families: list[str] | None = None
-    """Parts of `model_type`; None for whatever the runtime's own classes say."""
 
 
 class KnownPairs(ApiModel):
@@ -37,8 +27,6 @@ class KnownPairs(ApiModel):
     """Owners whose repositories hold models of their own."""
     precisions: list[str]
     """Parts of names that tell a precision or a file format."""
-    vllm_eagle3_targets: list[TargetFamilies]
-    """What vLLM drafts for with EAGLE-3, oldest version first."""
 
     def targets_of(self, head: str) -> tuple[str, ...]:
         """The targets that a head is known to be made for; empty if the head is not known."""
@@ -60,12 +48,6 @@ class KnownPairs(ApiModel):
         return owner == declared.split("/", maxsplit=1)[0].lower() or owner in {
             name.lower() for name in self.publishers
         }
-
-    def eagle3_families(self, version: str) -> tuple[str, ...] | None:
-        """The families that a vLLM drafts for with EAGLE-3; None where its own classes tell."""
-        rows = [row for row in self.vllm_eagle3_targets if at_least(version, row.since)]
-        families = (rows or self.vllm_eagle3_targets)[-1 if rows else 0].families
-        return None if families is None else tuple(families)
 
     def _plain(self, name: str) -> str:
         words = re.split(r"[-_]", name.rstrip("/").split("/")[-1].lower())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from specdec_operator.planning.known_pairs import known_pairs
 from specdec_operator.planning.pair_kinds import kind_of
 from specdec_operator.planning.refusal import Refusal
+from specdec_operator.runtimes.architectures import known_architectures
 from specdec_operator.runtimes.vllm_arguments import BLOCK_TOKENS, LONG_DRAFTS
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ _CONVERTED_MEDUSA = "medusa"
 def vllm_refusals(spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[str, ModelFacts]) -> list[Refusal]:
     """What the release's vLLM can't do with these models."""
     method, target, draft = spec.speculation.method, facts["target"], facts.get("draft")
-    refusals = _eagle3(resolution, target) if method == "Eagle3" else []
+    refusals = _architectures(spec, resolution, facts)
     refusals += _medusa(resolution, draft) if method == "Medusa" and draft else []
-    refusals += _whole_rounds(resolution, target) if method == "MTP" else []
+    refusals += _rounds(resolution, target) if method == "MTP" else []
     return refusals + _cache(spec, resolution, facts)
 
 
@@ -45,33 +45,43 @@ def _cache(spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[st
     return [Refusal(reason="CacheTooSmall", path="spec.serving.kvCache.maxTokens", message=message)]
 
 
-def _whole_rounds(resolution: Resolution, target: ModelFacts) -> list[Refusal]:
-    """More tokens than next-token layers: vLLM runs all layers again, so many whole times."""
-    layers, tokens = target.next_token_layers, resolution.draft_tokens
-    if not layers or tokens <= layers or tokens % layers == 0:
+def _rounds(resolution: Resolution, target: ModelFacts) -> list[Refusal]:
+    """More tokens than next-token layers: vLLM runs all layers again, so many whole times, or not at all."""
+    layers, tokens, version = target.next_token_layers, resolution.draft_tokens, resolution.release.version_for("VLLM")
+    if not layers or tokens <= layers:
         return []
+    lists = known_architectures("VLLM", "MTP")
+    once = any(known.runs_once(target.architecture, version=version) for known in lists)
+    if tokens % layers == 0 and not once:
+        return []
+    rounds = f"once with vLLM {version}" if once else "once or some whole times"
     message = (
-        f"vLLM drafts with all {layers} next-token layers of the target, once or some whole times, and {tokens} is no "
-        f"multiple of {layers}: set it to {tokens // layers * layers}"
+        f"vLLM drafts with all {layers} next-token layers of the target, {rounds}, and {tokens} are more"
+        f"{'' if once else f' and no multiple of {layers}'}: set it to {layers if once else tokens // layers * layers}"
     )
     return [Refusal(reason="OptionContradiction", path="spec.speculation.maxDraftTokens", message=message)]
 
 
-def _eagle3(resolution: Resolution, target: ModelFacts) -> list[Refusal]:
+def _architectures(
+    spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[str, ModelFacts]
+) -> list[Refusal]:
+    """Targets and heads whose architecture the release's vLLM does not know for the method."""
     version = resolution.release.version_for("VLLM")
-    families = known_pairs().eagle3_families(version)
-    # Facts from before families were told say nothing here; vLLM then says it itself.
-    if families is None or not target.model_type or any(family in target.model_type for family in families):
-        return []
-    return [
-        Refusal(
-            reason="UnsupportedArchitecture",
-            path="spec.target.source",
-            message=f"vLLM {version} of release {resolution.release.name} drafts with EAGLE-3 for targets of the "
-            f"families {', '.join(families)}, not {target.model_type}: name a newer release in runtime.release, or use "
-            "the backend LLMAPI",
+    found = []
+    for known in known_architectures("VLLM", spec.speculation.method):
+        fact = facts.get(known.role)
+        if fact is None or known.knows(fact.architecture, fact.model_type, version=version):
+            continue
+        use = "targets" if known.role == "target" else "heads"
+        first = known.first(fact.architecture, fact.model_type)
+        remedy = f"from vLLM {first} on it is: name a newer release in runtime.release" if first else "nor in any other"
+        message = (
+            f"{fact.architecture}{f' ({fact.model_type})' if fact.model_type else ''} is not among the {use} of "
+            f"{spec.speculation.method} in vLLM {version} of release {resolution.release.name}; {remedy}, or name "
+            f"another {known.role}, backend or method"
         )
-    ]
+        found.append(Refusal(reason="UnsupportedArchitecture", path=f"spec.{known.role}.source", message=message))
+    return found
 
 
 def _medusa(resolution: Resolution, draft: ModelFacts) -> list[Refusal]:

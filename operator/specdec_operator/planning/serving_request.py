@@ -43,7 +43,6 @@ def serving_request(
         serving=spec.serving,
         target_parallelism=spec.target.parallelism,
         draft_parallelism=spec.draft.parallelism if spec.draft else None,
-        target_architecture=facts["target"].architecture,
         shared_devices=placement.shared,
         logits_transfer=placement.logits_transfer,
         choices=resolution.tree,

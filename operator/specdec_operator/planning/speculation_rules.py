@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from specdec_operator.planning.draft_length import lookahead_tokens
 from specdec_operator.planning.refusal import Refusal
+from specdec_operator.runtimes.openai import OWN_DEFAULT_TOKENS
+from specdec_operator.runtimes.release import DEFAULT_MAX_TOKENS
 
 if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.runtime import Backend
@@ -28,7 +30,22 @@ def refusals(spec: SpeculativeModelSpec, backend: Backend) -> list[Refusal]:
 
 
 def release_refusals(spec: SpeculativeModelSpec, backend: Backend, release: Release) -> list[Refusal]:
-    """What the runtime inside a release can't do with the spec's split."""
+    """What the runtime and the front end inside a release can't do."""
+    return [*_front_end_options(spec, release), *_stages(spec, backend, release)]
+
+
+def _front_end_options(spec: SpeculativeModelSpec, release: Release) -> list[Refusal]:
+    asked = spec.serving.open_ai_front_end
+    if asked is None or asked.default_max_tokens == OWN_DEFAULT_TOKENS or release.front_end_has(DEFAULT_MAX_TOKENS):
+        return []
+    message = (
+        f"the OpenAI front end of {release.name} always takes {OWN_DEFAULT_TOKENS} and has no option for it: leave it "
+        "out, let requests give max_tokens, or name 25.08 or newer in runtime.release"
+    )
+    return [Refusal(reason="OptionNotInRelease", path=f"{_FRONT_END}.defaultMaxTokens", message=message)]
+
+
+def _stages(spec: SpeculativeModelSpec, backend: Backend, release: Release) -> list[Refusal]:
     support = release.vllm if backend == "VLLM" else None
     staged = spec.target.parallelism.pipeline > 1 and spec.speculation.method != "None"
     if support is None or not staged or support.at_least(_STAGED_SPECULATION):

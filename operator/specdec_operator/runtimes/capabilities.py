@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from specdec_operator.api.v1alpha1.speculation import METHODS
+from specdec_operator.runtimes.architectures import all_architectures
 from specdec_operator.runtimes.drivers import cuda_drivers, drivers_of
+from specdec_operator.runtimes.versions import at_least
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from specdec_operator.api.v1alpha1.runtime import Backend
     from specdec_operator.api.v1alpha1.speculation import Method
+    from specdec_operator.runtimes.architectures import KnownArchitectures
     from specdec_operator.runtimes.drivers import CudaDrivers
     from specdec_operator.runtimes.release import Release
     from specdec_operator.runtimes.table import CapabilityTable
@@ -43,8 +46,8 @@ _LETTERS: Final[Mapping[Backend, str]] = {"LLMAPI": "L", "TensorRTEngine": "E", 
 def page(table: CapabilityTable) -> str:
     """The page, in Markdown."""
     parts = [
-        *(_HEAD, _methods(table), _grid(table), _releases(table), _drivers(table), _spellings(table), _defects(table)),
-        _UNOFFERED,
+        *(_HEAD, _methods(table), _grid(table), _releases(table), _drivers(table), _spellings(table)),
+        *(_architectures(table), _defects(table), _UNOFFERED),
     ]
     return "\n".join(parts)
 
@@ -222,11 +225,16 @@ def _spelling(release: Release) -> tuple[str, ...]:
     words: list[str] = []
     if release.llm_api:
         support = release.llm_api
-        words.append(
-            f"LLM API: draft path `{support.draft_model_key}`, `decoding_type` `{support.eagle3_decoding_type}` and "
-            f"`{support.draft_target_decoding_type}` (the image is asked), lengths `{support.n_gram_length_key}` "
-            f"(NGram) and `{support.mtp_length_key}` (MTP)"
-        )
+        spelled = {
+            "Eagle3": f"draft path `{support.draft_model_key}`, `decoding_type` `{support.eagle3_decoding_type}`",
+            "DraftTarget": f"`{support.draft_target_decoding_type}` (DraftTarget; the image is asked)",
+            "NGram": f"length `{support.n_gram_length_key}` (NGram)",
+            "MTP": f"length `{support.mtp_length_key}` (MTP)",
+        }
+        known = [text for method, text in spelled.items() if method in support.methods]
+        section = f", below `{support.overlap_scheduler_section}`" if support.overlap_scheduler_section else ""
+        beside = ", ".join(f"`{method}`" for method in support.two_model_methods)
+        words.append(f"LLM API: {', '.join(known)}; `disable_overlap_scheduler` with {beside}{section}")
     if release.vllm:
         nested = release.vllm.configuration == "Nested"
         words.append(f"vLLM: {'`speculative_config`' if nested else 'flat keys, `speculative_model` and others'}")
@@ -237,6 +245,38 @@ def _spelling(release: Release) -> tuple[str, ...]:
             for name, value in variables.items()
         ]
     return tuple(words)
+
+
+def _architectures(table: CapabilityTable) -> str:
+    rows = [
+        (_first_with(table, known.backend, version), f"`{known.backend}`", f"`{known.method}`", known.role, what)
+        for known in all_architectures()
+        for version, what in _brought(known)
+    ]
+    head = ("From", "Backend", "Method", "Whose", "What")
+    text = (
+        "\nWith these methods a runtime takes only models whose `architectures` (and, for targets of EAGLE-3, "
+        "`model_type`) it knows. Another one is refused; the message names the first version that knows it.\n"
+    )
+    return f"## Models that are known\n{text}\n{_table(head, rows)}"
+
+
+def _brought(known: KnownArchitectures) -> Iterator[tuple[str, str]]:
+    """What each version added to a list."""
+    for version, names in known.names.items():
+        yield version, ", ".join(f"`{name}`" for name in names)
+    before: list[str] = []
+    for row in known.families:
+        parts = row.parts or []
+        new = ", ".join(f"`{part}`" for part in parts if part not in before)
+        yield row.since, f"families (part of `model_type`): {new or 'any'}"
+        before = parts
+
+
+def _first_with(table: CapabilityTable, backend: Backend, version: str) -> str:
+    """The oldest release with a version, with the version inside."""
+    release = next(r for r in table.releases if r.support(backend) and at_least(r.version_for(backend), version))
+    return f"{release.name} ({release.version_for(backend)})"
 
 
 def _distinct(values: Iterator[tuple[str, ...]]) -> list[tuple[str, ...]]:

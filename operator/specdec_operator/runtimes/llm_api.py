@@ -35,8 +35,8 @@ DRAFT_TARGET_PLACEHOLDER = "draft_target_decoding_type"
 _REQUEST_BATCH = 0
 """Triton's own batching is off: the LLM API batches in flight and takes one prompt per request."""
 _SCHEDULER_POLICIES = {"GuaranteedNoEvict": "GUARANTEED_NO_EVICT", "MaxUtilization": "MAX_UTILIZATION"}
-_TWO_MODEL_METHODS = ("DraftTarget", "NGram")
-"""Drafters that run beside the target's engine: up to 1.2 they refuse the scheduler that works ahead."""
+_LOOKUP_TOKENS = 4
+"""The longest text that NGram looks up where a spec names none: TensorRT-LLM's own default until it became 0."""
 
 
 def render(request: ServingRequest) -> ServingFiles:
@@ -113,8 +113,10 @@ def _model(request: ServingRequest, support: LlmApiSupport) -> dict[str, Any]:
         model["tokenizer_mode"] = "slow"
     if request.release.per_request_acceptance and request.draft_tokens > 0:
         model["return_perf_metrics"] = True
-    if request.method in _TWO_MODEL_METHODS:
-        model["disable_overlap_scheduler"] = True
+    if request.method in support.two_model_methods:
+        section = support.overlap_scheduler_section
+        knob = {"disable_overlap_scheduler": True}
+        model |= {section: knob} if section else knob
     if request.method != "None":
         model["speculative_config"] = _speculation(request, support)
     model["triton_config"] = {"max_batch_size": _REQUEST_BATCH, "decoupled": serving.streaming}
@@ -157,9 +159,10 @@ def _speculation(request: ServingRequest, support: LlmApiSupport) -> dict[str, A
     if request.method == "DraftTarget":
         return {"decoding_type": f"${{{DRAFT_TARGET_PLACEHOLDER}}}", **draft, **length}
     if request.method == "NGram":
-        longest = request.speculation.n_gram.max_matching_length if request.speculation.n_gram else None
-        lookup = {} if longest is None else {"max_matching_ngram_size": longest}
-        return {"decoding_type": "NGram", support.n_gram_length_key: request.draft_tokens, **lookup}
+        options = request.speculation.n_gram
+        longest = (options.max_matching_length if options else None) or _LOOKUP_TOKENS
+        lookup = {support.n_gram_length_key: request.draft_tokens, "max_matching_ngram_size": longest}
+        return {"decoding_type": "NGram", **lookup}
     if request.method == "MTP":
         return {"decoding_type": "MTP", support.mtp_length_key: request.draft_tokens}
     raise ValueError(f"the LLM API has no method {request.method}")

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from specdec_operator.runtimes import vllm
+from specdec_operator.runtimes.release import MODEL_CONTROL
 from specdec_operator.runtimes.serving import (
     GRPC_PORT,
     HTTP_PORT,
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from specdec_operator.api.v1alpha1.serving import OpenAIFrontEnd
 
 MAIN = "/opt/tritonserver/python/openai/openai_frontend/main.py"
-_OWN_DEFAULT_TOKENS = 16
+OWN_DEFAULT_TOKENS = 16
+"""What every front end takes for a request that gives no limit."""
 
 
 def with_front_end(files: ServingFiles, request: ServingRequest, *, backend: Backend) -> ServingFiles:
@@ -66,7 +68,7 @@ def _argv(request: ServingRequest, asked: OpenAIFrontEnd, *, backend: Backend) -
         f"--kserve-http-port={HTTP_PORT}",
         f"--kserve-grpc-port={GRPC_PORT}",
         *((f"--tritonserver-log-verbose-level={verbosity}",) if verbosity else ()),
-        # Older front ends do not know the option; their default is the same.
-        *((f"--default-max-tokens={tokens}",) if tokens != _OWN_DEFAULT_TOKENS else ()),
-        *(vllm.control_arguments() if backend == "VLLM" and vllm.front_end_controls(request) else ()),
+        # Not every front end knows the option; the default of all is the same.
+        *((f"--default-max-tokens={tokens}",) if tokens != OWN_DEFAULT_TOKENS else ()),
+        *(vllm.control_arguments() if backend == "VLLM" and request.release.front_end_has(MODEL_CONTROL) else ()),
     )

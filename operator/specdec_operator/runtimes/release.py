@@ -97,6 +97,10 @@ class LlmApiSupport(Evidence):
     """The spelling of the draft length there, for drafts found in the text."""
     mtp_length_key: Spelling = "num_nextn_predict_layers"
     """The spelling of MTP's draft length in `speculative_config`."""
+    overlap_scheduler_section: Spelling | None = None
+    """Below which key of model.yaml `disable_overlap_scheduler` stands; at its top if left out."""
+    two_model_methods: list[Method] = ["DraftTarget", "NGram"]
+    """Methods that draft beside the target's engine and can't do with the scheduler that works ahead."""
 
 
 class EngineSupport(Evidence):
@@ -141,9 +145,8 @@ class VllmSupport(Evidence):
     """What the server needs in its environment, whatever the method."""
     method_environment: dict[Method, dict[Spelling, str]] = {}
     """What it needs besides for a method."""
-    method_arguments: dict[Method, dict[Spelling, bool | int | str]] = {}
-    """Engine arguments in `model.json` that a method can't do without."""
-
+    whole_prompt_methods: list[Method] = []
+    """Methods with which the engine inside Triton refuses to take long prompts in pieces."""
     published_medusa_heads: bool = False
     """Whether it loads MEDUSA heads as their authors publish them, without a conversion."""
 
@@ -151,16 +154,15 @@ class VllmSupport(Evidence):
         """What the server needs in its environment to serve the method."""
         return {**self.environment, **self.method_environment.get(method, {})}
 
-    def arguments_for(self, method: Method) -> dict[str, bool | int | str]:
-        """Engine arguments that the method can't do without."""
-        return dict(self.method_arguments.get(method, {}))
-
     def at_least(self, version: str) -> bool:
         """Whether the vLLM inside is of that version or newer."""
         return at_least(self.version, version)
 
 
 Support = LlmApiSupport | EngineSupport | VllmSupport
+FrontEndOption = Literal["default-max-tokens", "model-control-mode"]
+DEFAULT_MAX_TOKENS: Final[FrontEndOption] = "default-max-tokens"
+MODEL_CONTROL: Final[FrontEndOption] = "model-control-mode"
 
 
 class Release(ApiModel):
@@ -186,6 +188,10 @@ class Release(ApiModel):
     """The engine path, where the release has it."""
     vllm: Annotated[VllmSupport | None, Field(alias="VLLM")] = None
     """The vLLM path with its image, where the release has it."""
+    open_ai_front_end_options: Annotated[list[FrontEndOption], Field(alias="openAIFrontEndOptions")] = [
+        DEFAULT_MAX_TOKENS
+    ]
+    """Options of the OpenAI front end that not every release has."""
     per_request_acceptance: bool = False
     """Whether responses of the LLM API carry true acceptance figures."""
     simulator: bool = False
@@ -220,6 +226,10 @@ class Release(ApiModel):
         """What the backend of this release can serve; empty if the release lacks the backend."""
         support = self.support(backend)
         return tuple(support.methods) if support else ()
+
+    def front_end_has(self, option: FrontEndOption) -> bool:
+        """Whether the release's OpenAI front end knows an option."""
+        return option in self.open_ai_front_end_options
 
     def has_image_for(self, backend: Backend) -> bool:
         """Whether a stock image with the backend's runtime was built, whatever it can do."""

@@ -48,7 +48,6 @@ class ServingRequest:
         batch: The most requests that Triton hands over at once.
         target_parallelism: How the target is split.
         draft_parallelism: How the draft is split; None without one.
-        target_architecture: The target's class, as its files name it; empty if they don't.
         shared_devices: Whether draft and target have a GPU in common.
         logits_transfer: How draft logits reach the target; None unless the draft is a model on engines.
         choices: Nodes of the draft tree, parents first; None for the backend's own default.
@@ -70,7 +69,6 @@ class ServingRequest:
     serving: Serving
     target_parallelism: Parallelism
     draft_parallelism: Parallelism | None = None
-    target_architecture: str = ""
     shared_devices: bool = False
     logits_transfer: LogitsTransfer | None = None
     choices: tuple[tuple[int, ...], ...] | None = None

@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING
 
 from specdec_operator.pod.inputs import ModelTemplate
+from specdec_operator.runtimes.release import MODEL_CONTROL
 from specdec_operator.runtimes.serving import (
     CANARY_PROMPT,
     CANARY_TOKENS,
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from specdec_operator.runtimes.table import VllmSupport
 
 MODEL = "vllm_model"
-_FRONT_END_WITH_CONTROL = "0.27.1"
-"""The vLLM of the first release whose OpenAI front end is known to take a model control mode."""
 _USUAL_TOKENS = 256
 
 
@@ -71,15 +70,10 @@ def control_arguments() -> tuple[str, ...]:
     return ("--model-control-mode=explicit", f"--load-model={MODEL}")
 
 
-def front_end_controls(request: ServingRequest) -> bool:
-    """Whether the release's OpenAI front end takes a model control mode."""
-    return request.release.vllm is not None and request.release.vllm.at_least(_FRONT_END_WITH_CONTROL)
-
-
 def _parameters(request: ServingRequest, support: VllmSupport) -> dict[str, str]:
     # The backend of 25.09 and older hangs its metrics into the first engine's logger, which the newer one lacks.
     reports = support.at_least("0.10.2") or support.environment_for(request.method).get("VLLM_USE_V1") != "1"
-    checks = request.serving.open_ai_front_end is None or front_end_controls(request)
+    checks = request.serving.open_ai_front_end is None or request.release.front_end_has(MODEL_CONTROL)
     wanted = {"REPORT_CUSTOM_METRICS": reports, "ENABLE_VLLM_HEALTH_CHECK": checks}
     return {name: "true" for name, is_wanted in wanted.items() if is_wanted}
 

@@ -57,7 +57,6 @@ def engine_arguments(request: ServingRequest, support: VllmSupport, *, speculati
         "disable_log_stats": False,
         **_cache_blocks(serving.kv_cache.max_tokens),
         **speculation,
-        **support.arguments_for(request.method),
     }
     return EngineArguments(values=values, derived=(*capped, *forced, *raised))
 
@@ -78,11 +77,11 @@ def _length(request: ServingRequest, support: VllmSupport) -> tuple[int | None, 
 
 def _chunked(request: ServingRequest, support: VllmSupport) -> tuple[bool | None, tuple[Derived, ...]]:
     declared = request.serving.chunked_context
-    if request.method != "Eagle" or not is_first_engine(request, support):
+    if request.method not in support.whole_prompt_methods:
         return declared, ()
     if not declared:
         return False, ()
-    reason = f"the engine of vLLM {support.version} inside Triton takes no long prompts in pieces with an EAGLE head"
+    reason = f"the engine of vLLM {support.version} inside Triton takes no long prompts in pieces with {request.method}"
     return False, (Derived(name="serving.chunkedContext", value="false", reason=reason),)
 
 

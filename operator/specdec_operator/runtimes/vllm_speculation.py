@@ -18,16 +18,10 @@ if TYPE_CHECKING:
 
 _METHODS = {"Eagle": "eagle", "Eagle3": "eagle3", "Medusa": "medusa", "DraftTarget": "draft_model", "NGram": "ngram"}
 _LOOKUP_TOKENS = 5
-_FLAT_EAGLE_DIRECTORY = "/models/eagle-draft"
-"""Flat keys name no method: a head is one by this part of its path."""
+_EAGLE_DIRECTORY = "/models/eagle-draft"
+"""Up to vLLM 0.8.4 a head is one by `eagle-` in its path alone, whatever method is named."""
 _ONE_MTP = "0.11.0"
-"""From here on MTP has one name."""
-_MTP_NAMES = {
-    "MiMo": "mimo_mtp",
-    "Glm4Moe": "glm4_moe_mtp",
-    "Ernie4_5": "ernie_mtp",
-    "Qwen3Next": "qwen3_next_mtp",
-}
+"""From here on MTP has one name, and finds the target by itself for every architecture."""
 _FLAT_KEYS = {
     "model": "speculative_model",
     "num_speculative_tokens": "num_speculative_tokens",
@@ -39,9 +33,7 @@ _FLAT_KEYS = {
 
 def draft_directory(request: ServingRequest) -> str:
     """Where the draft is mounted."""
-    support = request.release.vllm
-    is_flat = support is not None and support.configuration == "Flat"
-    return _FLAT_EAGLE_DIRECTORY if is_flat and request.method == "Eagle" else MODEL_DIRECTORIES["draft"]
+    return _EAGLE_DIRECTORY if request.method == "Eagle" else MODEL_DIRECTORIES["draft"]
 
 
 def speculation(request: ServingRequest, support: VllmSupport) -> dict[str, Any]:
@@ -61,20 +53,15 @@ def speculation(request: ServingRequest, support: VllmSupport) -> dict[str, Any]
 def _config(request: ServingRequest, support: VllmSupport) -> dict[str, Any]:
     length = {"num_speculative_tokens": request.draft_tokens}
     if request.method == "MTP":
-        return {"method": _mtp(request, support), **length}
+        if support.at_least(_ONE_MTP):
+            return {"method": "mtp", **length}
+        return {"method": "deepseek_mtp", "model": MODEL_DIRECTORIES["target"], **length}
     if request.method not in _METHODS:
         raise ValueError(f"vLLM has no method {request.method}")
     named = {"method": _METHODS[request.method]}
     if request.method == "NGram":
         return {**named, **length, **_lookup(request, support)}
     return {**named, "model": draft_directory(request), **length, **_draft_split(request, support)}
-
-
-def _mtp(request: ServingRequest, support: VllmSupport) -> str:
-    if support.at_least(_ONE_MTP):
-        return "mtp"
-    names = (name for family, name in _MTP_NAMES.items() if request.target_architecture.startswith(family))
-    return next(names, "deepseek_mtp")
 
 
 def _lookup(request: ServingRequest, support: VllmSupport) -> dict[str, int]:
@@ -90,13 +77,15 @@ def _lookup(request: ServingRequest, support: VllmSupport) -> dict[str, int]:
 
 
 def _draft_split(request: ServingRequest, support: VllmSupport) -> dict[str, int]:
-    """A draft's tensor parallelism: 1 or the target's; the newer engine splits a draft model as its target."""
-    if request.method == "DraftTarget":
-        declared = request.draft_parallelism.tensor if request.draft_parallelism else 1
-        own = declared if is_first_engine(request, support) else request.target_parallelism.tensor
-        return {"draft_tensor_parallel_size": own}
-    # The first engine refuses to split a head; the newer one splits it as its target, unasked.
-    return {"draft_tensor_parallel_size": 1} if is_first_engine(request, support) else {}
+    """A draft's tensor parallelism: 1 or the target's; the newer engine splits a draft as its target."""
+    first = is_first_engine(request, support)
+    if request.method != "DraftTarget":
+        # The first engine refuses to split a head; the newer one splits it as its target, unasked.
+        return {"draft_tensor_parallel_size": 1} if first else {}
+    declared = request.draft_parallelism.tensor if request.draft_parallelism else 1
+    own = declared if first else request.target_parallelism.tensor
+    # Left out it is the target's; vLLM 0.6.3 takes no number but 1.
+    return {"draft_tensor_parallel_size": 1} if own == 1 else {}
 
 
 def derived_split(request: ServingRequest, support: VllmSupport, config: Mapping[str, Any]) -> tuple[Derived, ...]:

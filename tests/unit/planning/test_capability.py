@@ -71,12 +71,12 @@ def test_every_method_is_served_or_refused_with_what_to_use(method: Any, backend
 
 def test_the_newest_release_is_chosen_with_what_is_known_of_it() -> None:
     table = type(TABLE)(tuple(release for release in TABLE.releases if release.name <= "26.02"), TABLE.words)
-    release = table.default("VLLM", "DraftTarget")
+    release = table.default("VLLM", "Eagle")
     assert release is not None
 
-    assert capability.choice("DraftTarget", "VLLM", release, table=table, drivers=UNKNOWN) == (
-        "the newest release that serves DraftTarget on VLLM without a known blocking defect (vLLM 0.15.1); known of "
-        "it: draft-model-unseen"
+    assert capability.choice("Eagle", "VLLM", release, table=table, drivers=UNKNOWN) == (
+        "the newest release that serves Eagle on VLLM without a known blocking defect (vLLM 0.15.1); known of it: "
+        "vllm-48894"
     )
 
 

@@ -41,21 +41,6 @@ def test_another_model_is_certain_only_where_names_are_the_publishers(
     assert known_pairs().is_other(declared, target) is other
 
 
-@pytest.mark.parametrize(
-    ("version", "families"),
-    [("0.8.5", 1), ("0.9.2", 1), ("0.10.2", 2), ("0.11.1", 2), ("0.13.0", 4), ("0.19.0", 12)],
-)
-def test_the_families_that_vllm_drafts_for_grow_with_its_version(version: str, families: int) -> None:
-    found = known_pairs().eagle3_families(version)
-
-    assert found is not None
-    assert len(found) == families
-
-
-def test_newer_versions_of_vllm_tell_by_their_own_classes() -> None:
-    assert known_pairs().eagle3_families("0.27.1") is None
-
-
 def test_every_known_target_is_a_repository_of_a_known_publisher() -> None:
     owners = {target.split("/")[0] for targets in known_pairs().heads.values() for target in targets}
 

@@ -242,8 +242,9 @@ REFUSED: dict[str, tuple[str, ModelFacts | None, Json, tuple[str, str, str]]] = 
             "UnsupportedArchitecture",
             "spec.target.source",
             (
-                "vLLM 0.11.1 of release 25.12 drafts with EAGLE-3 for targets of the families llama, qwen, not "
-                "mistral: name a newer release in runtime.release, or use the backend LLMAPI"
+                "LlamaForCausalLM (mistral) is not among the targets of Eagle3 in vLLM 0.11.1 of release 25.12; from "
+                "vLLM 0.22.1 on it is: name a newer release in runtime.release, or name another target, backend or "
+                "method"
             ),
         ),
     ),

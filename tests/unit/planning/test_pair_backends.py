@@ -220,17 +220,32 @@ def test_steps_too_small_for_every_request_s_drafts_are_refused() -> None:
 
 @pytest.mark.parametrize("tokens", [1, 2, 4])
 def test_vllm_s_next_token_layers_draft_whole_rounds(tokens: int) -> None:
-    checked("MTP", None, target=facts(next_token_layers=2), speculation__maxDraftTokens=tokens, **VLLM)
+    target = facts(architecture="Qwen3NextForCausalLM", next_token_layers=2)
+
+    checked("MTP", None, target=target, speculation__maxDraftTokens=tokens, **VLLM)
 
 
 def test_a_part_of_a_round_of_next_token_layers_is_refused() -> None:
     message = (
-        "vLLM drafts with all 2 next-token layers of the target, once or some whole times, and 3 is no multiple of 2: "
-        "set it to 2"
+        "vLLM drafts with all 2 next-token layers of the target, once or some whole times, and 3 are more and no "
+        "multiple of 2: set it to 2"
     )
+    target = facts(architecture="Qwen3NextForCausalLM", next_token_layers=2)
 
-    assert refused("MTP", target=facts(next_token_layers=2), speculation__maxDraftTokens=3, **VLLM) == [
+    assert refused("MTP", target=target, speculation__maxDraftTokens=3, **VLLM) == [
         ("OptionContradiction", "spec.speculation.maxDraftTokens", message)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("release", "architecture"), [("25.03", "DeepseekV3ForCausalLM"), ("25.08", "MiMoForCausalLM")]
+)
+def test_old_versions_run_next_token_layers_once(release: str, architecture: str) -> None:
+    target = facts(architecture=architecture, next_token_layers=1)
+    options = {"target": target, "speculation__maxDraftTokens": 2, **VLLM, "runtime__release": release}
+
+    assert [(reason, field) for reason, field, _ in refused("MTP", **options)] == [
+        ("OptionContradiction", "spec.speculation.maxDraftTokens")
     ]
 
 

@@ -152,6 +152,30 @@ def test_the_openai_front_end_is_admitted_where_it_serves(backend: str, tensor: 
     assert said(BASELINE, serving={"openAIFrontEnd": {}}, **changes) == []
 
 
+@pytest.mark.parametrize(("release", "tokens"), [("25.07", 16), ("25.07", None), ("25.08", 512)])
+def test_answers_of_another_length_are_admitted_where_the_front_end_has_the_option(
+    release: str, tokens: int | None
+) -> None:
+    options = {} if tokens is None else {"defaultMaxTokens": tokens}
+    changes = {"runtime": {"backend": "VLLM", "release": release}, "serving": {"openAIFrontEnd": options}}
+
+    assert said(BASELINE, **changes) == []
+
+
+def test_a_front_end_before_25_08_has_one_length_of_answers() -> None:
+    runtime = {"backend": "VLLM", "release": "25.07"}
+    assert said(BASELINE, runtime=runtime, serving={"openAIFrontEnd": {"defaultMaxTokens": 512}}) == [
+        (
+            "OptionNotInRelease",
+            "spec.serving.openAIFrontEnd.defaultMaxTokens",
+            (
+                "the OpenAI front end of 25.07 always takes 16 and has no option for it: leave it out, let requests "
+                "give max_tokens, or name 25.08 or newer in runtime.release"
+            ),
+        )
+    ]
+
+
 def test_vllm_before_0_28_speculates_in_one_pipeline_stage() -> None:
     assert said(EAGLE3, runtime={"backend": "VLLM"}, target__parallelism={"pipeline": 2}) == [
         (

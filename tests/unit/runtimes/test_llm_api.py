@@ -142,19 +142,18 @@ def test_every_release_knows_all_that_it_is_told(release: str, method: str) -> N
     assert version is not None
     for changes in ({}, {"serving": serving}):
         read = parse_arguments(spelled(files_of(pair(method, release), **changes)), KnownKeys.read(version))
-        assert (read.speculation.method if read.speculation else "None") == {"Eagle3": "Eagle"}.get(method, method)
+        assert (read.speculation.method if read.speculation else "None") == method
 
 
-@pytest.mark.parametrize("release", ["25.06", "26.02"])
-def test_a_draft_s_length_is_told_under_the_release_s_key(release: str) -> None:
-    for method in ("Eagle3", "DraftTarget", "NGram", "MTP"):
-        document = spelled(files_of(pair(method, release), speculation__maxDraftTokens=3))
-        version = next(r.tensorrt_llm for r in TABLE.releases if r.name == release)
-        assert version is not None
+@pytest.mark.parametrize(("release", "method"), [served for served in SERVED if served[1] != "None"])
+def test_a_draft_s_length_is_told_under_the_release_s_key(release: str, method: str) -> None:
+    document = spelled(files_of(pair(method, release), speculation__maxDraftTokens=3))
+    version = next(r.tensorrt_llm for r in TABLE.releases if r.name == release)
+    assert version is not None
 
-        speculation = parse_arguments(document, KnownKeys.read(version)).speculation
-        assert speculation is not None
-        assert speculation.max_draft_len == 3
+    speculation = parse_arguments(document, KnownKeys.read(version)).speculation
+    assert speculation is not None
+    assert speculation.max_draft_len == 3
 
 
 def test_the_image_is_asked_how_it_spells_draft_and_target() -> None:
@@ -173,11 +172,11 @@ def test_no_other_spelling_is_asked_for(method: str) -> None:
     assert template.probes == ()
 
 
-@pytest.mark.parametrize(("options", "longest"), [({}, None), ({"maxMatchingLength": 4}, 4)])
-def test_n_grams_are_looked_up_as_declared(options: dict[str, int], longest: int | None) -> None:
+@pytest.mark.parametrize(("options", "longest"), [({}, 4), ({"maxMatchingLength": 7}, 7)])
+def test_n_grams_are_looked_up_as_declared_and_never_without_a_length(options: dict[str, int], longest: int) -> None:
     document = yaml_of(files_of(pair("NGram", "26.02"), speculation__nGram=options))
 
-    assert document["speculative_config"].get("max_matching_ngram_size") == longest
+    assert document["speculative_config"]["max_matching_ngram_size"] == longest
 
 
 def test_drafters_beside_the_target_s_engine_keep_the_scheduler_from_working_ahead() -> None:
@@ -188,6 +187,15 @@ def test_drafters_beside_the_target_s_engine_keep_the_scheduler_from_working_ahe
         "DraftTarget": True,
         "NGram": True,
     }
+
+
+@pytest.mark.parametrize("release", ["25.06", "25.07"])
+def test_tensorrt_llm_0_20_has_its_own_words_for_a_head_and_for_the_scheduler(release: str) -> None:
+    document = yaml_of(files_of(pair("Eagle3", release)))
+
+    assert document["pytorch_backend_config"] == {"disable_overlap_scheduler": True}
+    assert "disable_overlap_scheduler" not in document
+    assert document["speculative_config"]["pytorch_eagle_weights_path"] == "/models/draft"
 
 
 def test_streaming_is_told_to_triton_and_to_the_model() -> None:

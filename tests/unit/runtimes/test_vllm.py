@@ -105,7 +105,8 @@ def test_flat_keys_know_a_head_by_its_path_which_is_where_it_is_mounted() -> Non
 def test_the_method_is_always_named_where_it_can_be(method: str, spelled: str) -> None:
     config = vllm(method, "26.02", speculation__maxDraftTokens=2)["speculative_config"]
 
-    assert (config["method"], config["model"], config["num_speculative_tokens"]) == (spelled, "/models/draft", 2)
+    directory = "/models/eagle-draft" if method == "Eagle" else "/models/draft"
+    assert (config["method"], config["model"], config["num_speculative_tokens"]) == (spelled, directory, 2)
 
 
 @pytest.mark.parametrize(
@@ -130,30 +131,38 @@ def test_n_grams_are_looked_up_by_vllm_s_own_rules(options: Json, release: str, 
 
 
 @pytest.mark.parametrize(
-    ("release", "architecture", "name"),
+    ("release", "named"),
     [
-        ("26.02", "DeepseekV3ForCausalLM", "mtp"),
-        ("25.10", "DeepseekV3ForCausalLM", "deepseek_mtp"),
-        ("25.10", "Glm4MoeForCausalLM", "glm4_moe_mtp"),
+        ("26.02", {"method": "mtp"}),
+        ("25.10", {"method": "deepseek_mtp", "model": "/models/target"}),
+        ("25.05", {"method": "deepseek_mtp", "model": "/models/target"}),
     ],
 )
-def test_mtp_has_one_name_from_0_11_on(release: str, architecture: str, name: str) -> None:
-    plan = plan_of(model(spec("MTP", release)), {"target": facts(architecture=architecture, next_token_layers=1)})
+def test_mtp_names_the_target_until_vllm_finds_it_for_all(release: str, named: dict[str, str]) -> None:
+    target = facts(architecture="DeepseekV3ForCausalLM", next_token_layers=1)
+    plan = plan_of(model(spec("MTP", release)), {"target": target})
 
-    assert arguments(plan)["speculative_config"] == {"method": name, "num_speculative_tokens": 1}
+    assert arguments(plan)["speculative_config"] == {**named, "num_speculative_tokens": 1}
+
+
+def test_flat_keys_name_the_target_as_its_own_draft() -> None:
+    target = facts(architecture="DeepseekV3ForCausalLM", next_token_layers=1)
+    document = arguments(plan_of(model(spec("MTP", "25.03")), {"target": target}))
+
+    assert (document["speculative_model"], document["num_speculative_tokens"]) == ("/models/target", 1)
 
 
 def test_a_draft_model_is_split_as_its_target_on_the_newer_engine() -> None:
     config = vllm("DraftTarget", "26.02", target__parallelism={"tensor": 4})["speculative_config"]
 
-    assert config["draft_tensor_parallel_size"] == 4
+    assert "draft_tensor_parallel_size" not in config
 
 
-@pytest.mark.parametrize("declared", [1, 4])
-def test_a_draft_model_is_split_as_declared_on_the_first_engine(declared: int) -> None:
+@pytest.mark.parametrize(("declared", "said"), [(1, 1), (4, None)])
+def test_a_draft_model_is_split_as_declared_on_the_first_engine(declared: int, said: int | None) -> None:
     changes = {"target__parallelism": {"tensor": 4}, "draft__parallelism": {"tensor": declared}}
 
-    assert vllm("DraftTarget", "25.08", **changes)["speculative_config"]["draft_tensor_parallel_size"] == declared
+    assert vllm("DraftTarget", "25.08", **changes)["speculative_config"].get("draft_tensor_parallel_size") == said
 
 
 @pytest.mark.parametrize(("release", "split"), [("25.08", 1), ("25.10", None)])
@@ -189,10 +198,25 @@ def test_the_first_engine_takes_no_prompt_in_pieces_beside_an_eagle_head(release
     assert {value for key, value in document.items() if key == "enable_chunked_prefill"} == chunked
 
 
-def test_a_wish_that_the_first_engine_can_not_grant_is_told() -> None:
-    derived = planned("Eagle", "25.08", serving={"chunkedContext": True}).files.derived
+@pytest.mark.parametrize(
+    ("method", "release", "told"),
+    [
+        ("Eagle", "25.08", ["false"]),
+        ("NGram", "25.01", ["false"]),
+        ("DraftTarget", "25.01", ["false"]),
+        ("Medusa", "25.01", ["false"]),
+        ("Medusa", "25.02", ["false"]),
+        ("NGram", "25.02", []),
+        ("DraftTarget", "25.02", []),
+        ("Medusa", "25.03", []),
+        ("None", "25.01", []),
+    ],
+)
+def test_a_wish_that_the_first_engine_can_not_grant_is_told(method: str, release: str, told: list[str]) -> None:
+    plan = planned(method, release, serving={"chunkedContext": True})
 
-    assert [(found.name, found.value) for found in derived] == [("serving.chunkedContext", "false")]
+    assert [found.value for found in plan.files.derived if found.name == "serving.chunkedContext"] == told
+    assert arguments(plan)["enable_chunked_prefill"] is not bool(told)
 
 
 @pytest.mark.parametrize(

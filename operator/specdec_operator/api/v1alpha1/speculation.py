@@ -70,7 +70,7 @@ class NGramOptions(ApiModel):
     """Options of the method NGram: drafts are looked up in the text so far."""
 
     max_matching_length: Annotated[int, Field(ge=1, le=64)] | None = None
-    """The longest piece of text that is looked up, in tokens. Left out: the backend's default."""
+    """The longest piece of text that is looked up, in tokens. Left out: 4 on LLMAPI, 5 on VLLM."""
     min_matching_length: Annotated[int, Field(ge=1, le=64)] | None = None
     """The shortest piece of text that is looked up, in tokens; on VLLM."""
 
