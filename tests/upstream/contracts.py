@@ -97,6 +97,17 @@ class Contract:
             raise ContractError(f"{self.file.relative_to(ROOT)}: no row for {release}: read upstream's file, add one")
         return found
 
+    def up_to(self, release: str) -> tuple[Any, ...]:
+        """What all rows up to the release's own declare, oldest first, where each row says what is new.
+
+        Raises:
+            ContractError: No row speaks of the release.
+        """
+        last = max((i for i, row in enumerate(self.rows) if row.evidence(release)), default=None)
+        if last is None:
+            return self.of(release)
+        return tuple(row.declares for row in self.rows[: last + 1])
+
     def evidence(self, release: str) -> Evidence | None:
         """How the weakest row of a release is known; None if no row speaks of it."""
         found = {row.evidence(release) for row in self.rows} - {None}
