@@ -40,9 +40,9 @@ def other_releases() -> list[dict[str, Any]]:
         "LLMAPI": {"methods": _LLM_API_METHODS, "draftTargetDecodingType": "Draft_Target"},
     }
     old: dict[str, Any] = {
-        "methods": ["Eagle", "DraftTarget", "Medusa", "NGram", "None"],
+        "methods": ["Eagle", "DraftTarget", "Medusa", "NGram", "MTP", "None"],
         "configuration": "Flat",
-        "methodArguments": {"Eagle": {"enable_chunked_prefill": False}},
+        "wholePromptMethods": ["Eagle"],
     }
     rows: list[dict[str, Any]] = [
         llm_api,

@@ -26,12 +26,13 @@ MODEL = "vllm_model"
 DRAFTING = [name for name in VLLM_ROWS if name != "baseline"]
 LENGTH = {"num_speculative_tokens": DRAFT_TOKENS}
 DRAFT = {"model": "/models/draft"}
+HEAD = {"model": "/models/eagle-draft"}
 SPECULATIVE_CONFIGS: dict[str, Any] = {
     "baseline": None,
-    "eagle": {"method": "eagle", **DRAFT, **LENGTH},
+    "eagle": {"method": "eagle", **HEAD, **LENGTH},
     "draft-model": {"method": "draft_model", **DRAFT, **LENGTH, "draft_tensor_parallel_size": 1},
     "n-gram": {"method": "ngram", **LENGTH, "prompt_lookup_max": 2, "prompt_lookup_min": 1},
-    "eagle3-open-ai": {"method": "eagle3", **DRAFT, **LENGTH},
+    "eagle3-open-ai": {"method": "eagle3", **HEAD, **LENGTH},
     "flat-keys": None,
 }
 

@@ -15,17 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["KnownKeys", "LLMArguments", "SpeculationArguments", "parse_arguments"]
 
-_NOT_ON_PYTORCH: Final = ("Medusa", "Lookahead")
-# By the spelling of any release.
-_SIMULATED: Final = {
-    "Eagle": "Eagle",
-    "Eagle3": "Eagle",
-    "DraftTarget": "DraftTarget",
-    "Draft_Target": "DraftTarget",
-    "NGram": "NGram",
-    "MTP": "MTP",
-}
 _NGRAM_FIELDS: Final = ("max_matching_ngram_size", "is_keep_all", "is_use_oldest", "is_public_pool")
+_LENGTHS: Final = ("max_draft_len", "prompt_lookup_num_tokens", "num_nextn_predict_layers")
+_KINDS: Final = {"bool": "boolean", "int": "integer", "float": "number from 0 to 1", "str": "string"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +25,7 @@ class SpeculationArguments:
     """How tokens are drafted.
 
     Attributes:
-        method: `Eagle` (an EAGLE-3 head, on PyTorch), `DraftTarget`, `NGram` or `MTP`, however the release spells it.
+        method: `Eagle3`, `DraftTarget`, `NGram` or `MTP`, however the release spells it.
         max_draft_len: tokens drafted at a time.
         directory: of the draft model or head; None where the method needs none.
         pool: the n-gram pool's rules; read for `NGram` alone.
@@ -64,10 +56,10 @@ def parse_arguments(document: Any, known: KnownKeys) -> LLMArguments:
     """
     if not isinstance(document, dict) or not isinstance(document.get("triton_config"), dict):
         raise ParameterError("model.yaml: must be a mapping with triton_config {max_batch_size, decoupled}")
-    _check("triton_config", document["triton_config"], known.triton_config, known)
     arguments = {key: value for key, value in document.items() if key != "triton_config"}
-    _check("TorchLlmArgs", arguments, known.arguments, known)
-    _check("KvCacheConfig", arguments.get("kv_cache_config") or {}, known.kv_cache_config, known)
+    _check("TorchLlmArgs", arguments, known.arguments)
+    for section, kinds in known.sections.items():
+        _check(section, document.get(section) or {}, kinds, ignores=known.ignores)
     if arguments.get("backend", "pytorch") != "pytorch":
         raise ParameterError(f"backend: {arguments['backend']!r} is not simulated; use pytorch")
     if not isinstance(arguments.get("model"), str):
@@ -90,51 +82,41 @@ def _speculation(fields: Any, known: KnownKeys) -> SpeculationArguments | None:
     spelling = str(fields.get("decoding_type")) if isinstance(fields, dict) else ""
     if spelling not in known.decoding_types:
         raise ParameterError(f"Invalid decoding type: {spelling}; known are {', '.join(sorted(known.decoding_types))}")
-    where = f"{spelling.replace('_', '')}DecodingConfig"
-    _check(where, fields, known.speculative_config | known.decoding_types[spelling], known)
-    if spelling in _NOT_ON_PYTORCH:
-        raise ParameterError(f"speculative_config: {spelling} is not supported on the PyTorch backend")
-    if spelling not in _SIMULATED:
-        raise ParameterError(f"speculative_config: the simulator has no stand-in for {spelling}")
-    return _method(_SIMULATED[spelling], fields, where, known)
+    kind, where = known.decoding_types[spelling], f"{spelling.replace('_', '')}DecodingConfig"
+    _check(where, fields, {**known.speculative_config, **kind.fields}, ignores=known.ignores)
+    for keys in kind.needs:
+        if all(fields.get(key) is None for key in keys):
+            raise ParameterError(f"{where}: {keys[0]} is required")
+    for key, default in kind.positive.items():
+        if fields.get(key, default) < 1:
+            raise ParameterError(f"{where}: {key} must be greater than 0")
+    # MTP's own key decides; max_draft_len beside it changes nothing, silently, as in the original.
+    key = next((key for key in _LENGTHS if key in kind.positive), "max_draft_len")
+    paths = [fields[name] for name in next(iter(kind.needs), ()) if fields.get(name)]
+    return SpeculationArguments(
+        method=kind.method,
+        max_draft_len=fields.get(key, kind.positive.get(key)),
+        directory=Path(str(paths[0])) if paths else None,
+        pool=PoolRules(**{name: fields[name] for name in _NGRAM_FIELDS if name in fields}),
+    )
 
 
-def _method(method: str, fields: Mapping[str, Any], where: str, known: KnownKeys) -> SpeculationArguments:
-    if method == "MTP":
-        # Its own key decides; max_draft_len beside it changes nothing, silently, as in the original.
-        length = fields.get(known.mtp_length_key, fields.get("num_nextn_predict_layers", 1))
-        return SpeculationArguments(method=method, max_draft_len=_positive(length, where, known.mtp_length_key))
-    length_key = known.ngram_length_key if method == "NGram" else "max_draft_len"
-    length = _positive(fields.get(length_key, 0), where, length_key)
-    if method == "NGram":
-        pool = PoolRules(**{key: fields[key] for key in _NGRAM_FIELDS if key in fields})
-        _positive(pool.max_matching_ngram_size, where, "max_matching_ngram_size")
-        return SpeculationArguments(method=method, max_draft_len=length, pool=pool)
-    given = [fields[key] for key in known.draft_keys if fields.get(key)]
-    if not given:
-        raise ParameterError(f"{where}: {known.draft_keys[0]} is required")
-    return SpeculationArguments(method=method, max_draft_len=length, directory=Path(str(given[0])))
-
-
-def _check(where: str, fields: Mapping[str, Any], allowed: frozenset[str], known: KnownKeys) -> None:
-    extra = sorted(set(fields) - allowed)
-    if extra:
+def _check(where: str, fields: Mapping[str, Any], kinds: Mapping[str, str], *, ignores: bool = False) -> None:
+    extra = sorted(set(fields) - set(kinds))
+    if extra and not ignores:
         raise ParameterError(f"1 validation error for {where}: {extra[0]}: Extra inputs are not permitted")
     for key, value in fields.items():
-        if value is not None:
-            _check_value(f"1 validation error for {where}: {key}", key, value, known)
+        kind = kinds.get(key, "any")
+        if value is not None and not _is(value, kind):
+            message = f"Input should be a valid {_KINDS[kind]}, not {value!r}"
+            raise ParameterError(f"1 validation error for {where}: {key}: {message}")
 
 
-def _check_value(where: str, key: str, value: object, known: KnownKeys) -> None:
-    if key in known.booleans and not isinstance(value, bool):
-        raise ParameterError(f"{where}: Input should be a valid boolean, not {value!r}")
-    if key in known.integers and (not isinstance(value, int) or isinstance(value, bool)):
-        raise ParameterError(f"{where}: Input should be a valid integer, not {value!r}")
-    if key in known.fractions and not (isinstance(value, int | float) and 0 <= value <= 1):
-        raise ParameterError(f"{where}: Input should be a number from 0 to 1, not {value!r}")
-
-
-def _positive(value: int, where: str, key: str) -> int:
-    if value < 1:
-        raise ParameterError(f"{where}: {key} must be greater than 0")
-    return value
+def _is(value: object, kind: str) -> bool:
+    if kind == "bool" or isinstance(value, bool):
+        return isinstance(value, bool) and kind in ("bool", "any")
+    if kind == "int":
+        return isinstance(value, int)
+    if kind == "float":
+        return isinstance(value, int | float) and 0 <= value <= 1
+    return kind != "str" or isinstance(value, str)

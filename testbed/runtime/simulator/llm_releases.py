@@ -2,82 +2,77 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-import yaml
-from packaging.version import InvalidVersion, Version
-
-from testbed.runtime.simulator.errors import ParameterError
+from testbed.runtime.simulator.contracts import declared_up_to, fields
 from testbed.runtime.simulator.release import TENSORRT_LLM_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+SECTIONS: Final = ("kv_cache_config", "scheduler_config", "pytorch_backend_config", "triton_config")
+
+
+@dataclass(frozen=True)
+class DecodingType:
+    """A value of `decoding_type`.
+
+    Attributes:
+        method: `Eagle3`, `DraftTarget`, `NGram` or `MTP`, however the release spells it.
+        fields: keys beside those of every type, with the kind of their values.
+        needs: keys of which one of each list must be given.
+        positive: keys whose value must be above 0, with their default.
+    """
+
+    method: str
+    fields: Mapping[str, str]
+    needs: Sequence[Sequence[str]]
+    positive: Mapping[str, int]
 
 
 @dataclass(frozen=True, kw_only=True)
 class KnownKeys:
-    """The keys of a release, by the place where they stand, and what is known of their values.
+    """The keys of a release with the kind of their values, by the place where they stand.
 
     Attributes:
         version: the release.
         arguments: of model.yaml itself, beside `triton_config`.
-        kv_cache_config: below the key of that name, as `triton_config` and `speculative_config`.
-        decoding_types: further keys of `speculative_config` by its `decoding_type`.
-        draft_keys: which of its keys may name the draft's directory.
-        ngram_length_key: which of its keys says how many tokens NGram drafts.
-        mtp_length_key: likewise, of MTP.
-        integers: keys of whole numbers, wherever they stand, as `booleans` and `fractions`.
+        sections: below the key of each name.
+        speculative_config: below that key, whatever its `decoding_type`.
+        decoding_types: by the parser's name.
+        ignores: whether unknown keys of sections change nothing, silently.
     """
 
     version: str
-    arguments: frozenset[str]
-    kv_cache_config: frozenset[str]
-    triton_config: frozenset[str]
-    speculative_config: frozenset[str]
-    decoding_types: Mapping[str, frozenset[str]]
-    draft_keys: tuple[str, ...]
-    ngram_length_key: str
-    mtp_length_key: str
-    integers: frozenset[str]
-    booleans: frozenset[str]
-    fractions: frozenset[str]
+    arguments: Mapping[str, str]
+    sections: Mapping[str, Mapping[str, str]]
+    speculative_config: Mapping[str, str]
+    decoding_types: Mapping[str, DecodingType]
+    ignores: bool
 
     @classmethod
     def read(cls, version: str = TENSORRT_LLM_VERSION) -> KnownKeys:
-        """Read the lists that lie beside this module.
+        """Read the contract.
 
         Raises:
             ParameterError: the version is none, or older than all that are known.
         """
-        lists = _lists()
-        family = _family(lists["families"], version)
-        types = {name: frozenset(fields) for name, fields in family["decoding_types"].items()}
+        rows = declared_up_to("llm_api/arguments.yaml", version)
+        types: dict[str, Any] = {}
+        for row in rows:
+            types |= row.get("decodingTypes", {})
         return cls(
             version=version,
-            **{name: frozenset(fields) for name, fields in lists.items() if name != "families"},
-            speculative_config=frozenset(family["speculative_config"]),
-            decoding_types=types,
-            draft_keys=tuple(family["draft_keys"]),
-            ngram_length_key=family["ngram_length_key"],
-            mtp_length_key=family["mtp_length_key"],
+            arguments=fields(rows, "arguments"),
+            sections={name: fields(rows, name) for name in SECTIONS},
+            speculative_config=fields(rows, "speculative_config"),
+            decoding_types={name: _type(method, kind) for method, kind in types.items() for name in kind["names"]},
+            ignores=next(row["unknownKeys"] for row in reversed(rows) if "unknownKeys" in row) == "ignored",
         )
 
 
-@functools.cache
-def _lists() -> Mapping[str, Any]:
-    lists: Mapping[str, Any] = yaml.load(Path(__file__).with_name("llm_arguments.yaml").read_text(), yaml.CSafeLoader)
-    return lists
-
-
-def _family(families: list[dict[str, Any]], version: str) -> dict[str, Any]:
-    try:
-        wanted = Version(version)
-    except InvalidVersion as problem:
-        raise ParameterError(f"{version!r} is no version of TensorRT-LLM; give one such as 1.1.0") from problem
-    found = [family for family in families if Version(family["since"]) <= wanted]
-    if not found:
-        raise ParameterError(f"TensorRT-LLM {version} is not known here; the oldest is {families[0]['since']}")
-    return found[-1]
+def _type(method: str, kind: Mapping[str, Any]) -> DecodingType:
+    keys = {"names", "needs", "positive"}
+    named = {name: value for value, names in kind.items() if value not in keys for name in names}
+    return DecodingType(method, named, kind.get("needs", ()), kind.get("positive", {}))

@@ -5,19 +5,29 @@ from __future__ import annotations
 import argparse
 import socket
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from testbed.runtime.simulator.contracts import declared_up_to
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_IGNORED: Final = (
-    "--chat-template",
-    "--lora-separator",
-    "--tool-call-parser",
-    "--openai-restricted-api",
-    "--http-max-input-size",
-    "--uvicorn-log-level",
-)
+    from testbed.runtime.simulator.contracts import Declared
+
+CONTRACT: Final = "openai/options.yaml"
+_DEFAULTS: Final[dict[str, Any]] = {
+    "backend": None,
+    "host": "0.0.0.0",  # noqa: S104 - the original's default
+    "openai_port": 9000,
+    "default_max_tokens": 16,
+    "model_control_mode": None,
+    "load_model": [],
+    "enable_kserve_frontends": False,
+    "kserve_http_port": 8000,
+    "kserve_grpc_port": 8001,
+    "tritonserver_log_verbose_level": 0,
+}
+_REPEATED: Final = ("--load-model",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +57,13 @@ class FrontEndArguments:
     verbosity: int
 
 
-def parse_command_line(arguments: Sequence[str]) -> FrontEndArguments:
-    """Parse it; like the original, ends the process with exit code 2 on an unknown argument."""
-    given = _parser().parse_args(arguments)
+def parse_command_line(arguments: Sequence[str], *, release: str) -> FrontEndArguments:
+    """Parse it; like the original of a Triton release, ends the process with exit code 2 on an unknown argument.
+
+    Raises:
+        ParameterError: the release is unknown.
+    """
+    given = _parser(declared_up_to(CONTRACT, release)).parse_args(arguments)
     control = [f"--model-control-mode={given.model_control_mode}"] if given.model_control_mode else []
     return FrontEndArguments(
         model_repository=given.model_repository,
@@ -82,20 +96,22 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="main.py", description="Triton Inference Server with OpenAI-Compatible API.")
-    parser.add_argument("--model-repository", required=True)
-    parser.add_argument("--tokenizer")
-    parser.add_argument("--backend", choices=("vllm", "tensorrtllm"))
-    parser.add_argument("--host", default="0.0.0.0")  # noqa: S104 - the original's default
-    parser.add_argument("--openai-port", type=int, default=9000)
-    parser.add_argument("--default-max-tokens", type=int, default=16)
-    parser.add_argument("--model-control-mode", choices=("none", "explicit"))
-    parser.add_argument("--load-model", action="append", default=[])
-    parser.add_argument("--enable-kserve-frontends", action="store_true")
-    parser.add_argument("--kserve-http-port", type=int, default=8000)
-    parser.add_argument("--kserve-grpc-port", type=int, default=8001)
-    parser.add_argument("--tritonserver-log-verbose-level", type=int, default=0)
-    for option in _IGNORED:
-        parser.add_argument(option)
+def _parser(rows: Sequence[Declared]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="main.py",
+        description="Triton Inference Server with OpenAI-Compatible API.",
+    )
+    required = {name for row in rows for name in row.get("required", ())}
+    for row in rows:
+        for name, kind in row["options"].items():
+            parser.add_argument(name, required=name in required, **_reading(name, kind))
+    parser.set_defaults(**_DEFAULTS)
     return parser
+
+
+def _reading(name: str, kind: str | list[str]) -> dict[str, Any]:
+    if kind == "flag":
+        return {"action": "store_true"}
+    if name in _REPEATED:
+        return {"action": "append"}
+    return {"choices": kind} if isinstance(kind, list) else {"type": {"int": int, "str": str}[kind]}

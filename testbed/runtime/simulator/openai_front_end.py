@@ -9,6 +9,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from testbed.runtime.simulator.contracts import played_release
 from testbed.runtime.simulator.openai_arguments import free_port, parse_command_line, server_command
 from testbed.runtime.simulator.openai_http import OpenAIServer
 from testbed.runtime.simulator.openai_triton import Triton
@@ -23,7 +24,7 @@ def openai_front_end(arguments: Sequence[str], environment: Mapping[str, str]) -
 
     The original holds the server in its own process; here it is a child, which gets the signals passed on.
     """
-    given = parse_command_line(arguments)
+    given = parse_command_line(arguments, release=played_release(environment))
     triton = Triton(http_port=given.kserve[0] if given.kserve else free_port(), metrics_port=free_port())
     command = server_command(given, http_port=triton.http_port, metrics_port=triton.metrics_port)
     print(f"{LOG_PREFIX} OpenAI front end stand-in on port {given.port}, in front of: {' '.join(command)}", flush=True)

@@ -73,7 +73,6 @@ class VLLMArguments:
         max_num_seqs: sequences in one batch.
         max_num_batched_tokens: tokens in one batch; None where vLLM chooses.
         enable_chunked_prefill: None where vLLM chooses.
-        use_v2_block_manager: of releases that had two.
         disable_log_stats: no statistics, and so no metrics.
         enable_lora: adapters are asked for.
         speculation: how tokens are drafted; None where they aren't.
@@ -86,7 +85,6 @@ class VLLMArguments:
     max_num_seqs: int
     max_num_batched_tokens: int | None
     enable_chunked_prefill: bool | None
-    use_v2_block_manager: bool | None
     disable_log_stats: bool
     enable_lora: bool
     speculation: SpeculativeFields | None
@@ -116,7 +114,6 @@ def parse_arguments(document: Any, version: str = VLLM_VERSION) -> VLLMArguments
         max_num_seqs=document.get("max_num_seqs") or _DEFAULT_MAX_NUM_SEQS,
         max_num_batched_tokens=document.get("max_num_batched_tokens"),
         enable_chunked_prefill=document.get("enable_chunked_prefill"),
-        use_v2_block_manager=document.get("use_v2_block_manager"),
         disable_log_stats=bool(document.get("disable_log_stats", False)),
         enable_lora=str(document.get("enable_lora", False)).lower() == "true",
         speculation=_speculation(document, release),
@@ -129,11 +126,9 @@ def _speculation(document: Mapping[str, Any], release: VLLMRelease) -> Speculati
     flat = {name: document[key] for key, name in _FLAT.items() if document.get(key) is not None}
     if not flat:
         return None
-    if "model" not in flat and "num_speculative_tokens" in flat:
-        raise ParameterError("num_speculative_tokens was provided without speculative_model.")
-    if "model" not in flat:
+    if "model" not in flat and "num_speculative_tokens" not in flat:
         return None
-    if flat["model"] == "[ngram]" and not flat.get("prompt_lookup_max"):
+    if flat.get("model") == "[ngram]" and not flat.get("prompt_lookup_max"):
         raise ParameterError(f"ngram_prompt_lookup_max={flat.get('prompt_lookup_max')} must be > 0")
     # Here alone the shortest is 1 where it is left out.
     return _fields({"prompt_lookup_min": 1} | flat, nested=False)
@@ -153,11 +148,10 @@ def _nested(fields: Any, release: VLLMRelease) -> SpeculativeFields:
             "'tensor_parallel_size' is not a valid argument in the speculative_config. Please pass"
             " 'draft_tensor_parallel_size' instead."
         )
-    method = fields.get("method")
-    if method is not None and method not in release.methods:
+    method, values = fields.get("method"), release.says.get("values")
+    if method is not None and values is not None and method not in values:
         raise ParameterError(
-            f"1 validation error for SpeculativeConfig: method: Input should be {', '.join(sorted(release.methods))},"
-            f" not {method!r}"
+            f"1 validation error for SpeculativeConfig: method: Input should be {', '.join(values)}, not {method!r}"
         )
     return _fields(fields, nested=True)
 

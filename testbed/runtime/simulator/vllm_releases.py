@@ -1,23 +1,17 @@
-"""What each release of vLLM knows: keys of model.json, speculative_config and sampling parameters, and methods."""
+"""What each release of vLLM knows: keys of model.json, speculative_config and sampling parameters, methods, models."""
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-from packaging.version import InvalidVersion, Version
-
-from testbed.runtime.simulator.errors import ParameterError
+from testbed.runtime.simulator.contracts import declared_up_to, fields, newest, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_FIRST_WITH_V1 = Version("0.8.0")
-_FIRST_ALWAYS_V1 = Version("0.10.2")
+    from packaging.version import Version
 
 
 class Generation(StrEnum):
@@ -25,15 +19,6 @@ class Generation(StrEnum):
 
     V0 = "V0"
     V1 = "V1"
-
-
-@dataclass(frozen=True)
-class MethodSpan:
-    """From which release a method's name is known, before which it is gone, and whether it can be played here."""
-
-    since: Version
-    until: Version | None
-    simulated: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,70 +30,44 @@ class VLLMRelease:
         engine: keys of model.json, those of AsyncEngineArgs.
         speculative_config: keys below that one; empty before it was there.
         sampling: what a request's sampling parameters may hold.
-        methods: the values of speculative_config.method that it knows.
+        says: how it reads what makes it speculate.
+        own_layers: classes and model types of targets that draft with layers of their own.
+        eagle3_targets: classes of targets that EAGLE-3 heads can read.
+        eagle3_families: parts of their model types; empty for any.
+        heads: classes of EAGLE and EAGLE-3 heads.
     """
 
     version: Version
     engine: frozenset[str]
     speculative_config: frozenset[str]
     sampling: frozenset[str]
-    methods: Mapping[str, MethodSpan]
+    says: Mapping[str, Any]
+    own_layers: frozenset[str]
+    eagle3_targets: frozenset[str]
+    eagle3_families: tuple[str, ...]
+    heads: frozenset[str]
 
     @classmethod
     def read(cls, version: str) -> VLLMRelease:
-        """Read the lists that lie beside this module.
+        """Read the contracts.
 
         Raises:
             ParameterError: the version is none, or older than all that are known.
         """
-        wanted = _version(version)
-        lists = _lists()
-        rows = [row for row in lists["versions"] if Version(row["version"]) <= wanted]
-        if not rows:
-            raise ParameterError(f"vLLM {version} is not known here; the oldest is {lists['versions'][0]['version']}")
-        spans = {name: _span(fields) for name, fields in lists["methods"].items()}
+        arguments = declared_up_to("vllm/arguments.yaml", version)
+        models = declared_up_to("vllm/architectures.yaml", version)
+        layers = [row.get("ownLayers", {}) for row in models]
         return cls(
-            version=wanted,
-            engine=_keys(rows, "engine"),
-            speculative_config=_keys(rows, "speculative_config"),
-            sampling=_keys(rows, "sampling"),
-            methods={name: span for name, span in spans.items() if _within(span, wanted)},
+            version=parsed(version),
+            **{name: frozenset(fields(arguments, name)) for name in ("engine", "speculative_config", "sampling")},
+            says=declared_up_to("vllm/speculation.yaml", version)[-1],
+            own_layers=frozenset(name for row in layers for pair in row.items() for name in pair),
+            eagle3_targets=frozenset(name for row in models for name in row.get("eagle3Targets", ())),
+            eagle3_families=tuple(newest(models, "eagle3Families") or ()),
+            heads=frozenset(name for row in models for name in row.get("heads", ())),
         )
 
     def generation(self, environment: Mapping[str, str]) -> Generation:
         """Return which engine runs when Triton's backend starts it in a background thread, as it always does."""
-        if self.version < _FIRST_WITH_V1:
-            return Generation.V0
-        if self.version < _FIRST_ALWAYS_V1 and environment.get("VLLM_USE_V1") != "1":
-            return Generation.V0
-        return Generation.V1
-
-
-@functools.cache
-def _lists() -> Mapping[str, Any]:
-    lists: Mapping[str, Any] = yaml.load(Path(__file__).with_name("vllm_arguments.yaml").read_text(), yaml.CSafeLoader)
-    return lists
-
-
-def _keys(rows: list[dict[str, Any]], name: str) -> frozenset[str]:
-    known: set[str] = set()
-    for row in rows:
-        known = (known | set(row.get(name, ()))) - set(row.get(f"{name}_gone", ()))
-    return frozenset(known)
-
-
-def _span(fields: Mapping[str, Any]) -> MethodSpan:
-    until = Version(fields["until"]) if "until" in fields else None
-    return MethodSpan(Version(fields["since"]), until, bool(fields.get("simulated", True)))
-
-
-def _within(span: MethodSpan, version: Version) -> bool:
-    return span.since <= version and (span.until is None or version < span.until)
-
-
-def _version(text: str) -> Version:
-    try:
-        # NVIDIA's builds say more after a plus sign.
-        return Version(text.partition("+")[0])
-    except InvalidVersion as problem:
-        raise ParameterError(f"{text!r} is no version of vLLM; give one such as 0.15.1") from problem
+        asked = self.says["engine"] == "V0 unless asked" and environment.get("VLLM_USE_V1") == "1"
+        return Generation.V1 if asked or self.says["engine"] == "V1" else Generation.V0

@@ -21,22 +21,13 @@ if TYPE_CHECKING:
 
 _NGRAM: Final = ("ngram", "[ngram]")
 _LOOKUPS: Final = (*_NGRAM, "ngram_gpu")
-# Since when a target of this model_type may draft with its own layer.
-_MTP_TARGETS: Final = {
-    "deepseek_v3": Version("0.8.0"),
-    "mimo": Version("0.9.0"),
-    "glm4_moe": Version("0.10.0"),
-}
+_SIMULATED: Final = (*_LOOKUPS, "draft_model", "eagle", "eagle3", "medusa", "mtp")
+_HEADS: Final = {"eagle": "Eagle", "eagle3": "Eagle3"}
 _NO_DRAFT_MODEL: Final = (
     "Speculative decoding with draft model is not supported yet. Please consider using other speculative decoding"
     " methods such as ngram, medusa, eagle, or mtp."
 )
-_FIRST_EAGLE_PATHS, _FIRST_EAGLE3_PATHS = Version("0.7.3"), Version("0.10.0")
-_FIRST_WITHOUT_V0_SPECULATION = Version("0.10.0")
-_DRAFT_MODEL_BACK = Version("0.15.0")
-_DRAFT_MODEL_BY_DEFAULT = Version("0.22.0")
 _OLD_MEDUSA_FILES = Version("0.27.0")
-_V2_BLOCKS_BY_DEFAULT = Version("0.6.0")
 _PIPELINE_ALLOWED = Version("0.16.0")
 _SLOTS_CHECKED = Version("0.16.0")
 
@@ -67,18 +58,20 @@ def plan_speculation(arguments: VLLMArguments, release: VLLMRelease, generation:
     fields = arguments.speculation
     if fields is None:
         return None
-    _check_old_releases(arguments, release, generation)
-    _check_simulated(fields.method, release)
+    if generation not in release.says["speculatesOn"]:
+        raise ParameterError(f"Speculative decoding is not supported on vLLM {generation}.")
+    _check_simulated(fields.method)
     method = _method(fields, arguments, release)
-    _check_simulated(method, release)
+    _check_simulated(method)
     _check_method(method, release, generation)
     if generation is Generation.V0:
-        _check_first_engine(method, arguments)
+        _check_first_engine(method, arguments, release)
     directory = None if method == "ngram" else Path(fields.model) if fields.model else arguments.model
     plan = SpeculationPlan(method, directory, _count(fields, method), fields.prompt_lookup)
-    _check_parallelism(plan, arguments, release)
+    _check_parallelism(plan, arguments, release, generation)
     if directory is not None:
         _check_draft(plan, arguments, _config(directory))
+        _check_models(plan, arguments, release, generation)
     _check_batch(plan, arguments, release)
     return plan
 
@@ -87,21 +80,12 @@ def _method(fields: SpeculativeFields, arguments: VLLMArguments, release: VLLMRe
     if fields.method in _LOOKUPS or (fields.method is None and fields.model in _NGRAM):
         return "ngram"
     if fields.model is None:
-        if fields.method is not None and "mtp" in fields.method:
-            return _mtp(fields, _config(arguments.model), release)
-        raise ParameterError("num_speculative_tokens was provided but without speculative model.")
-    if fields.method in ("eagle", "eagle3"):
+        return _mtp(fields, _config(arguments.model), release)
+    if fields.method is not None and fields.method in release.says.get("heeded", ()):
         return fields.method
-    return _by_path(fields.model, release) or _by_files(fields, _config(Path(fields.model)), release)
-
-
-def _by_path(model: str, release: VLLMRelease) -> str | None:
-    """Return the method that a path's name alone decides, over whatever else was said."""
-    name = model.lower()
-    old = release.version < _FIRST_EAGLE3_PATHS
-    if release.version >= _FIRST_EAGLE_PATHS and ("eagle-" in name or (old and "eagle3-" in name)):
-        return "eagle"
-    return "eagle3" if not old and "eagle3" in name else None
+    paths = release.says.get("paths", {})
+    by_path = next((str(method) for part, method in paths.items() if part in fields.model.lower()), None)
+    return by_path or _by_files(fields, _config(Path(fields.model)), release)
 
 
 def _by_files(fields: SpeculativeFields, config: Mapping[str, Any], release: VLLMRelease) -> str:
@@ -112,14 +96,18 @@ def _by_files(fields: SpeculativeFields, config: Mapping[str, Any], release: VLL
         return "medusa"
     if _has_own_layer(config, release):
         return "mtp"
-    if not fields.nested or fields.method == "draft_model" or release.version < _DRAFT_MODEL_BACK:
-        return "draft_model"
-    if fields.method is None and release.version >= _DRAFT_MODEL_BY_DEFAULT:
-        return "draft_model"
-    raise ParameterError(f"Unsupported speculative method: '{fields.method}'")
+    named = fields.method or release.says.get("default")
+    if "draft_model" in release.says.get("named", ()) and named != "draft_model":
+        raise ParameterError(f"Unsupported speculative method: '{fields.method}'")
+    return "draft_model"
 
 
 def _mtp(fields: SpeculativeFields, config: Mapping[str, Any], release: VLLMRelease) -> str:
+    """The target's own layers: of certain model types unasked, later of all and by that name."""
+    types = release.says.get("layersAlone")
+    meant = "mtp" in (fields.method or "") if types is None else config.get("model_type") in types
+    if not meant:
+        raise ParameterError("num_speculative_tokens was provided without speculative model.")
     if not _has_own_layer(config, release):
         raise ParameterError(
             f"Unsupported speculative method: '{fields.method}' (the target, model_type"
@@ -130,8 +118,8 @@ def _mtp(fields: SpeculativeFields, config: Mapping[str, Any], release: VLLMRele
 
 
 def _has_own_layer(config: Mapping[str, Any], release: VLLMRelease) -> bool:
-    since = _MTP_TARGETS.get(str(config.get("model_type")))
-    return since is not None and release.version >= since and bool(config.get("num_nextn_predict_layers"))
+    known = not release.own_layers.isdisjoint({str(config.get("model_type")), *config.get("architectures", ())})
+    return known and bool(config.get("num_nextn_predict_layers"))
 
 
 def _count(fields: SpeculativeFields, method: str) -> int:
@@ -145,58 +133,74 @@ def _count(fields: SpeculativeFields, method: str) -> int:
     )
 
 
-def _check_old_releases(arguments: VLLMArguments, release: VLLMRelease, generation: Generation) -> None:
-    if release.version < _V2_BLOCKS_BY_DEFAULT and arguments.use_v2_block_manager is not True:
-        raise ParameterError(
-            "Speculative decoding requires usage of the V2 block manager. Enable it with --use-v2-block-manager."
-        )
-    if generation is Generation.V0 and release.version >= _FIRST_WITHOUT_V0_SPECULATION:
-        raise ParameterError("Speculative decoding is not supported on vLLM V0.")
-
-
 def _check_method(method: str, release: VLLMRelease, generation: Generation) -> None:
-    if generation is Generation.V0 and method == "eagle3":
-        raise ParameterError("eagle3 needs the V1 engine: Triton starts V0 here unless VLLM_USE_V1=1 is set")
-    if generation is Generation.V1 and method == "draft_model" and release.version < _DRAFT_MODEL_BACK:
+    if generation is Generation.V0 and method in release.says.get("newerEngineAlone", ()):
+        raise ParameterError(f"{method} needs the V1 engine: Triton starts V0 here unless VLLM_USE_V1=1 is set")
+    if method in release.says.get("refused", ()):
         raise ParameterError(_NO_DRAFT_MODEL)
 
 
-def _check_first_engine(method: str, arguments: VLLMArguments) -> None:
+def _check_first_engine(method: str, arguments: VLLMArguments, release: VLLMRelease) -> None:
     """Refuse what only the newer engine can do."""
     if arguments.enable_lora:
         raise ParameterError("LoRA with speculative decoding is not supported on vLLM V0.")
-    if method != "eagle":
-        return
-    if arguments.enable_chunked_prefill:
-        raise ParameterError("Chunked prefill and EAGLE are not compatible when using V0.")
+    if arguments.enable_chunked_prefill and method in release.says.get("wholePrompts", ()):
+        raise ParameterError(f"Chunked prefill and {method} are not compatible when using V0.")
     own = arguments.speculation.draft_tensor_parallel_size if arguments.speculation else None
-    if (own or arguments.tensor_parallel_size) > 1:
+    if method == "eagle" and (own or arguments.tensor_parallel_size) > 1:
         raise ParameterError("EAGLE does not support TP > 1 yet: set draft_tensor_parallel_size to 1")
 
 
-def _check_simulated(method: str | None, release: VLLMRelease) -> None:
+def _check_simulated(method: str | None) -> None:
     if method == "suffix":
         raise ParameterError(
             "Arctic Inference is required for suffix decoding. Install via `pip install arctic-inference==0.1.1`."
         )
-    span = release.methods.get(method or "")
-    if span is not None and not span.simulated:
+    if method is not None and method not in _SIMULATED and not method.endswith("_mtp"):
         raise ParameterError(f"speculative_config: the simulator has no stand-in for {method}")
 
 
-def _check_parallelism(plan: SpeculationPlan, arguments: VLLMArguments, release: VLLMRelease) -> None:
+def _check_models(
+    plan: SpeculationPlan, arguments: VLLMArguments, release: VLLMRelease, generation: Generation
+) -> None:
+    """Refuse targets and heads whose class the release does not know for the method."""
+    target, prefix = _config(arguments.model), _HEADS.get(plan.method)
+    if plan.method == "eagle3":
+        _check_eagle3_target(target, release)
+    if prefix and plan.directory and generation is Generation.V1:
+        for head in _config(plan.directory).get("architectures", ()):
+            named = head.startswith(prefix) or (plan.method == "eagle3" and head.endswith(prefix))
+            if (head if named else f"{prefix}{head}") not in release.heads:
+                raise ParameterError(f"Model architectures ['{prefix}{head}'] are not supported for now.")
+    layers = target.get("num_nextn_predict_layers") or 1
+    refused = release.says["rounds"] == "refused"
+    if plan.method == "mtp" and plan.count > layers and (refused or plan.count % layers):
+        raise ParameterError(f"num_speculative_tokens:{plan.count} must be divisible by n_predict={layers}")
+
+
+def _check_eagle3_target(target: Mapping[str, Any], release: VLLMRelease) -> None:
+    families, kind = release.eagle3_families, str(target.get("model_type"))
+    if families and not any(part in kind for part in families):
+        raise ParameterError(f"Eagle3 is only supported for {', '.join(families)} models. Got model_type={kind}")
+    if release.eagle3_targets.isdisjoint(target.get("architectures", ())):
+        raise ParameterError("Model does not support EAGLE3 interface but aux_hidden_state_outputs was requested")
+
+
+def _check_parallelism(
+    plan: SpeculationPlan, arguments: VLLMArguments, release: VLLMRelease, generation: Generation
+) -> None:
     if arguments.pipeline_parallel_size > 1 and release.version < _PIPELINE_ALLOWED:
         raise ParameterError("Speculative decoding is not supported with pipeline parallelism.")
     own = arguments.speculation.draft_tensor_parallel_size if arguments.speculation else None
     if own is None or plan.method == "ngram":
         return
     target = arguments.tensor_parallel_size
-    if own not in (1, target):
+    if own not in {target if split == "target" else split for split in release.says["draftSplits"]}:
         raise ParameterError(
             f"speculative_draft_tensor_parallel_size={own} cannot be other value than 1 or target model"
             " tensor_parallel_size"
         )
-    if plan.method == "draft_model" and own != target and release.version >= _DRAFT_MODEL_BACK:
+    if plan.method == "draft_model" and own != target and generation is Generation.V1:
         raise ParameterError(
             f"Currently, 'draft_tensor_parallel_size' and 'tensor_parallel_size' must be the same. Got {own} and"
             f" {target}. Please pass 'draft_tensor_parallel_size' in the speculative_config."

@@ -11,8 +11,8 @@ from testbed.runtime.simulator.openai_requests import OpenAIRequest, answer, chu
 LEAST = ["--model-repository=/models"]
 
 
-def arguments(*words: str) -> FrontEndArguments:
-    return parse_command_line([*LEAST, *words])
+def arguments(*words: str, release: str = "26.04") -> FrontEndArguments:
+    return parse_command_line([*LEAST, *words], release=release)
 
 
 def request(*, chat: bool = False, template: bool = False, **fields: Any) -> OpenAIRequest:
@@ -40,6 +40,26 @@ def test_an_unknown_argument_ends_the_process(capsys: pytest.CaptureFixture[str]
     with pytest.raises(SystemExit):
         arguments("--disable-auto-complete-config")
     assert "unrecognized arguments" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "release"),
+    [
+        ("--default-max-tokens=8", "25.07"),
+        ("--model-control-mode=explicit", "26.03"),
+        ("--openai-restricted-api=x", "25.08"),
+        ("--backend=python", "26.08"),
+        ("--openai-port=many", "26.08"),
+    ],
+)
+def test_what_the_release_s_main_py_does_not_take_ends_the_process(option: str, release: str) -> None:
+    with pytest.raises(SystemExit):
+        arguments(option, release=release)
+
+
+@pytest.mark.parametrize(("option", "release"), [("--default-max-tokens=8", "25.08"), ("--load-model=a", "26.04")])
+def test_what_a_release_brings_is_taken_from_it_on(option: str, release: str) -> None:
+    assert arguments(option, release=release).model_repository == "/models"
 
 
 def test_vllm_is_sent_all_sampling_as_json() -> None:
