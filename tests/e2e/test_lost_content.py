@@ -35,12 +35,17 @@ def test_a_deleted_engine_is_built_again_and_serves(place: Place) -> None:
     assert "failedRevision" not in place.model("loses")["status"]
 
 
-def test_a_model_that_was_cut_is_fetched_again_and_serves(place: Place) -> None:
+@pytest.mark.parametrize("how", ["in a new pod", "in the same pod"])
+def test_a_model_that_was_cut_is_fetched_again_and_serves(place: Place, how: str) -> None:
     before = place.until_ready("loses")
     artifact = place.artifact("loses", "target")["name"]
     fetched = place.kubectl("get", "modelartifact", artifact, "--output=jsonpath={.status.attempts}")
     place.run_in_store("truncate -s 1000 models/*/model.safetensors")
-    place.kubectl("delete", place.serving_pod_name("loses"), "--wait=false")
+    if how == "in a new pod":
+        place.kubectl("delete", place.serving_pod_name("loses"), "--wait=false")
+    else:
+        # A container that starts again does so without the check of a new pod.
+        place.kubectl("exec", place.serving_pod_name("loses"), "--", "python3", "-c", "import os; os.kill(1, 15)")
     place.until("loses", "the loss is seen", lambda model: condition(model, "Ready")["status"] == "False")
     place.until("loses", "served again", serves, seconds=360)
 

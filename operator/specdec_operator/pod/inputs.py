@@ -214,31 +214,43 @@ class InspectEngineInput(Document):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckInput(Document):
+class ContentInput(Document):
+    """What the server is to load.
+
+    Attributes:
+        tensorrt_llm_version: the version inside the image; empty accepts any.
+        engines: engines that are loaded.
+        model_directories: directories that must hold a config.json.
+    """
+
+    tensorrt_llm_version: str = ""
+    engines: tuple[EngineExpectation, ...] = ()
+    model_directories: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckInput(ContentInput):
     """What the serving container must find. Empty texts accept anything.
 
     Attributes:
         gpus: GPUs of the container.
         gpu_product: GPU feature discovery's product label.
         driver: the NVIDIA drivers that run the image.
-        tensorrt_llm_version: the version inside the image.
-        vllm_version: likewise; what follows a `+` is a build's and may differ.
-        engines: engines that are loaded.
-        model_directories: directories that must hold a config.json.
+        vllm_version: the version inside the image; what follows a `+` is a build's and may differ.
     """
 
     gpus: int
     gpu_product: str = ""
     driver: DriverFloor = ANY_DRIVER
-    tensorrt_llm_version: str = ""
     vllm_version: str = ""
-    engines: tuple[EngineExpectation, ...] = ()
-    model_directories: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaunchInput(Document):
-    """The serving process: its command, and variables laid over the container's environment."""
+class LaunchInput(ContentInput):
+    """The serving process: its command, and variables laid over the container's environment.
+
+    A container that starts again does so without the check before it: what is loaded is looked at here, too.
+    """
 
     argv: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from specdec_operator.pod.content import require_content
 from specdec_operator.pod.errors import InvalidInput, ProgramFailure
 from specdec_operator.pod.inputs import LaunchInput
 from specdec_operator.pod.program import run
@@ -32,13 +33,14 @@ def launch(given: LaunchInput) -> dict[str, Any]:
     """Raise the limits, make the scratch directories and become the server; returns only by raising.
 
     Raises:
-        ProgramFailure: ProgramNotFound or ScratchNotWritable.
+        ProgramFailure: ProgramNotFound, ScratchNotWritable, or what is to be loaded is gone or damaged.
     """
     if not given.argv:
         raise InvalidInput("input.argv must name a program")
     environment = {**os.environ, **given.environment}
     if shutil.which(given.argv[0], path=environment.get("PATH")) is None:
         raise ProgramFailure("ProgramNotFound", f"the image holds no {given.argv[0]}; check spec.runtime.image")
+    require_content(given)
     _raise_limit("memlock", resource.RLIMIT_MEMLOCK, unlimited=resource.RLIM_INFINITY)
     _raise_limit("stack", resource.RLIMIT_STACK, unlimited=_STACK_BYTES)
     _make_directories(environment)

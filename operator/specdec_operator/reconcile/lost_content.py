@@ -20,7 +20,7 @@ KINDS: dict[str, Literal["Model", "Engine"]] = {
     "EngineMissing": "Engine",
     "EngineDamaged": "Engine",
 }
-"""Reasons of the check in serving pods, and the artifacts that they put in doubt."""
+"""Reasons of the programs in serving pods that look at what is loaded, and the artifacts that they put in doubt."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,18 +37,20 @@ class Lost:
 
 
 def lost_content(pods: Iterable[JsonObject]) -> tuple[Lost, ...]:
-    """What the pods' last checks did not find, each kind once, at the latest time."""
+    """What the pods' last looks did not find, each kind once, at the latest time."""
     latest: dict[Literal["Model", "Engine"], str] = {}
-    for ended in _ended_checks(pods):
+    for ended in _ended(pods):
         kind = KINDS.get(_reason(ended))
         if kind:
             latest[kind] = max(latest.get(kind, ""), ended.get("finishedAt") or "")
     return tuple(Lost(kind=kind, at=at) for kind, at in latest.items())
 
 
-def _ended_checks(pods: Iterable[JsonObject]) -> Iterator[JsonObject]:
+def _ended(pods: Iterable[JsonObject]) -> Iterator[JsonObject]:
     for pod in pods:
-        for status in pod.get("status", {}).get("initContainerStatuses") or []:
+        of_pod = pod.get("status", {})
+        # The check, and the launcher: a container that starts again does so without a check before it.
+        for status in [*(of_pod.get("initContainerStatuses") or []), *(of_pod.get("containerStatuses") or [])]:
             state, last = status.get("state") or {}, status.get("lastState") or {}
             if ended := state.get("terminated") or last.get("terminated"):
                 yield ended

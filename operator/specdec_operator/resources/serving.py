@@ -106,7 +106,13 @@ def _inputs(plan: ServingPlan, *, revision: str, assembly_digest: str) -> dict[s
     return {
         "check": plan.check.to_json(),
         "assemble": replace(plan.assembled, revision=revision, expected_digest=assembly_digest).to_json(),
-        "launch": LaunchInput(argv=files.argv, environment=dict(files.environment)).to_json(),
+        "launch": LaunchInput(
+            argv=files.argv,
+            environment=dict(files.environment),
+            tensorrt_llm_version=plan.check.tensorrt_llm_version,
+            engines=plan.check.engines,
+            model_directories=plan.check.model_directories,
+        ).to_json(),
         "canary": CanaryInput(
             port=HTTP_PORT,
             model=files.endpoint_model,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from specdec_operator.pod.inputs import LaunchInput
 from specdec_operator.pod.termination import Failed
+from tests.unit.pod.models import write_model
 from tests.unit.pod.shipped import ShippedProgram
 
 if TYPE_CHECKING:
@@ -57,3 +58,15 @@ def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
     outcome = program.outcome()
     assert isinstance(outcome, Failed)
     assert (code, outcome.reason) == (3, "ProgramNotFound")
+
+
+def test_a_server_whose_model_was_cut_since_the_check_is_not_started(tmp_path: Path) -> None:
+    model = write_model(tmp_path / "model")
+    weights = model / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1])
+    program = ShippedProgram.lay_out("launch", tmp_path)
+    _, output = program.run(LaunchInput(argv=("sh", "-c", "echo serving"), model_directories=(str(model),)))
+
+    outcome = program.outcome()
+    assert isinstance(outcome, Failed)
+    assert (outcome.reason, "serving" in output) == ("UnreadableModel", False)

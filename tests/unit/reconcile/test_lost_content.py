@@ -47,3 +47,9 @@ def test_the_latest_look_counts() -> None:
     early, late = (pod(state=ended("EngineMissing", f"2026-01-01T00:00:0{n}Z")) for n in (1, 7))
     (found,) = lost_content([late, early])
     assert found.at == "2026-01-01T00:00:07Z"
+
+
+def test_a_server_that_starts_again_without_a_check_says_what_it_missed() -> None:
+    server = {"name": "server", "state": ended("ModelDamaged", "2026-01-01T00:00:05Z")}
+    (found,) = lost_content([{"status": {"containerStatuses": [server]}}])
+    assert found.kind == "Model"
