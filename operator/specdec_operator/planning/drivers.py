@@ -45,6 +45,7 @@ class Drivers:
     Attributes:
         found: Each once, oldest first; empty if nothing is known.
         told_by: Who says so.
+        others: Whether pods may run on nodes that tell no driver, too.
     """
 
     spec: SpeculativeModelSpec
@@ -52,6 +53,7 @@ class Drivers:
     configuration: OperatorConfiguration
     found: tuple[NodeDriver, ...]
     told_by: str
+    others: bool
 
     def floor(self, release: Release) -> DriverFloor:
         """The drivers that run a release, or those that spec or configuration declare to."""
@@ -68,7 +70,7 @@ class Drivers:
     def run_somewhere(self, release: Release) -> bool:
         """Whether a node has a driver that runs a release, as far as is known."""
         troubles = self._troubles(release)
-        return not troubles or not all(troubles)
+        return self.others or not troubles or not all(troubles)
 
     def refusals(self, release: Release, *, table: CapabilityTable) -> list[Refusal]:
         """A release that no known driver runs: the pods would find no node to serve on."""
@@ -112,17 +114,26 @@ def known_drivers(
         nodes: The labels of the GPU nodes; empty where they are not read.
     """
     selector = {**spec.pod.node_selector, **({GPU_PRODUCT_LABEL: product} if product else {})}
+    matching = [labels for labels in nodes if selector.items() <= labels.items()]
     found = [
         NodeDriver(version=version, product=labels.get(GPU_PRODUCT_LABEL, ""))
-        for labels in nodes
-        if selector.items() <= labels.items() and (version := _version(labels))
+        for labels in matching
+        if (version := _version(labels))
     ]
+    others = 0 < len(found) < len(matching)
     told_by = f"the labels of {len(found)} GPU node{'s' if len(found) > 1 else ''}"
     if not found and configuration.gpu_driver:
         found = [NodeDriver(version=configuration.gpu_driver, product=product or "")]
         told_by = "the operator's configuration (gpuDriver)"
     ordered = sorted(set(found), key=lambda driver: ([int(part) for part in driver.version.split(".")], driver.product))
-    return Drivers(spec=spec, backend=backend, configuration=configuration, found=tuple(ordered), told_by=told_by)
+    return Drivers(
+        spec=spec,
+        backend=backend,
+        configuration=configuration,
+        found=tuple(ordered),
+        told_by=told_by,
+        others=others,
+    )
 
 
 def _version(labels: NodeLabels) -> str:

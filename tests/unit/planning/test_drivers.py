@@ -124,6 +124,13 @@ def test_a_named_release_that_some_driver_runs_is_taken() -> None:
     assert resolved(BASELINE_VLLM, node("580.1"), node("450.1"), **on_vllm("25.10")).release.name == "25.10"
 
 
+def test_nothing_is_refused_where_pods_may_run_on_a_node_that_tells_no_driver() -> None:
+    silent = {"nvidia.com/gpu.product": PRODUCT}
+
+    assert resolved(BASELINE_VLLM, node("450.1"), silent, **on_vllm("25.10")).release.name == "25.10"
+    assert resolved(BASELINE_VLLM, node("450.1"), silent).release.name == "26.08"
+
+
 def test_without_a_release_that_a_driver_runs_the_newest_is_refused() -> None:
     assert "release 26.08 does not run" in refused(configuration=configured(gpuDriver="450.1"))
 

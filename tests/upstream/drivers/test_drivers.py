@@ -12,7 +12,7 @@ import pytest
 
 from specdec_operator.cli.main import main
 from tests.upstream.contracts import contract
-from tests.upstream.rendering import releases
+from tests.upstream.rendering import EXAMPLES, releases
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,6 +122,17 @@ def test_a_release_is_refused_to_the_drivers_that_do_not_run_it_alone(
     wanted = {name for name, (image, product) in asked.items() if not _runs(image, driver, data_center=product == H100)}
 
     assert _refused(tmp_path, driver, asked, capsys) == wanted
+
+
+@pytest.mark.parametrize("driver", ["580.65.06", "580.159.04"])
+def test_every_example_is_served_on_the_long_term_branch(
+    driver: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configuration = tmp_path / "configuration.yaml"
+    configuration.write_text(json.dumps({"gpuDriver": driver, "gpuProduct": H100, "storage": {"claimName": "models"}}))
+
+    assert main(["validate", *map(str, EXAMPLES.glob("*.yaml")), "--configuration", str(configuration)]) == 0
+    assert capsys.readouterr().out.count(": valid") >= 19
 
 
 def test_older_branches_are_for_data_centre_gpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
