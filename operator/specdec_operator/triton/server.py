@@ -92,7 +92,7 @@ def _read(answer: Answer, read: Callable[[bytes], _Decoded]) -> _Decoded:
     try:
         return read(answer.body)
     except Exception as error:  # the boundary to foreign bytes: what they make a decoder raise stands nowhere
-        raise NotUnderstood("its answer has not the form of Triton's") from error
+        raise NotUnderstood("its answer is not in Triton's format") from error
 
 
 def _json_object(content: bytes) -> dict[str, Any]:
