@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 _DRIVER: Final = "nvidia.com/cuda.driver-version.full"
 _DRIVER_PARTS: Final = ("nvidia.com/cuda.driver.major", "nvidia.com/cuda.driver.minor", "nvidia.com/cuda.driver.rev")
-NODE_LABELS: Final = (GPU_PRODUCT_LABEL, _DRIVER, *_DRIVER_PARTS)
-"""What GPU feature discovery says of a node's GPUs and driver; older ones tell the driver in parts alone."""
+"""What GPU feature discovery says of a node's driver; older ones tell it in parts alone."""
 
 
 @dataclass(frozen=True, kw_only=True)

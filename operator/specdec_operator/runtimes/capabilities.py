@@ -186,8 +186,9 @@ def _drivers(table: CapabilityTable) -> str:
     text = (
         "\nThe NVIDIA drivers that run an image follow from its CUDA. A driver older than the CUDA, but of its family, "
         "runs it without just-in-time compilation of PTX (NVIDIA's minor version compatibility). Older branches run it "
-        "on data-centre GPUs alone, by the image's cuda-compat libraries (forward compatibility). Which GPUs count as "
-        "such, what is told when, and how to declare drivers: [operations.md](operations.md#drivers).\n"
+        "on data-centre GPUs alone, by the image's cuda-compat libraries (forward compatibility): those that NVIDIA's "
+        "CUDA images of the version let in, read where public repositories quote their environment. Which GPUs count "
+        "as such, what is told when, and how to declare drivers: [operations.md](operations.md#drivers).\n"
     )
     return f"## Drivers\n{text}\n{_table(head, reversed(rows))}"
 
