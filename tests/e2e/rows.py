@@ -64,7 +64,13 @@ LLM_API_ROWS: Mapping[str, Json] = {
         "LLMAPI", "DraftTarget", draft="tiny-llama-draft", runtime={"release": release_name("26.04")}
     ),
     "n-gram": _served("LLMAPI", "NGram", speculation={"nGram": {"maxMatchingLength": 2}}),
-    "mtp": _served("LLMAPI", "MTP", target="tiny-llama-mtp", speculation={"maxDraftTokens": 1}),
+    "mtp": _served(
+        "LLMAPI",
+        "MTP",
+        target="tiny-llama-mtp",
+        speculation={"maxDraftTokens": 1},
+        runtime={"release": release_name("26.04")},
+    ),
     "reporting": _served(
         "LLMAPI",
         "Eagle3",

@@ -32,7 +32,7 @@ SPECULATIVE_CONFIGS: dict[str, Any] = {
     "eagle": {"method": "eagle", **HEAD, **LENGTH},
     "draft-model": {"method": "draft_model", **DRAFT, **LENGTH, "draft_tensor_parallel_size": 1},
     "n-gram": {"method": "ngram", **LENGTH, "prompt_lookup_max": 2, "prompt_lookup_min": 1},
-    "eagle3-open-ai": {"method": "eagle3", **HEAD, **LENGTH},
+    "eagle3-open-ai": {"method": "eagle3", **DRAFT, **LENGTH},
     "flat-keys": None,
 }
 

@@ -145,17 +145,18 @@ def test_the_llm_api_model_reports_acceptance_where_the_switch_says_so(root: Sim
 
 
 @pytest.mark.parametrize(
-    ("method", "target", "fields"),
+    ("method", "version", "target", "fields"),
     [
-        ("NGram", "tiny-llama", {"max_draft_len": 3, "max_matching_ngram_size": 2}),
-        ("MTP", "tiny-llama-mtp", {"num_nextn_predict_layers": 2}),
+        ("NGram", "1.1.0", "tiny-llama", {"max_draft_len": 3, "max_matching_ngram_size": 2}),
+        ("MTP", "1.2.1", "tiny-llama-mtp", {"num_nextn_predict_layers": 2}),
     ],
 )
 def test_each_method_of_the_llm_api_without_a_draft_drafts(
-    root: SimulatorRoot, method: str, target: str, fields: dict[str, object]
+    root: SimulatorRoot, method: str, version: str, target: str, fields: dict[str, object]
 ) -> None:
     repository = llm_repository(root, f"llm-{method}", {"decoding_type": method, **fields}, target=target)
-    with root.serving(repository, environment={"SIMULATOR_REPORT_ACCEPTANCE": "1"}) as server:
+    environment = {"SIMULATOR_REPORT_ACCEPTANCE": "1", "SIMULATOR_TENSORRT_LLM_VERSION": version}
+    with root.serving(repository, environment=environment) as server:
         server.wait_until_ready("tensorrt_llm")
         # The second time, a pool of n-grams knows the answer.
         answers = [ask_llm(server) for _ in range(2)]

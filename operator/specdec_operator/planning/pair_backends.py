@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from specdec_operator.planning.engine_limits import engine_roles, serving_batch
 from specdec_operator.planning.engine_rules import is_prebuilt
+from specdec_operator.planning.pair_architectures import architecture_refusals
 from specdec_operator.planning.pair_tasks import task_refusals
 from specdec_operator.planning.pair_vllm import vllm_refusals
 from specdec_operator.planning.refusal import Refusal
@@ -37,6 +38,7 @@ def backend_refusals(
     """What the method on its backend and release can't do with these models."""
     method, target, draft = spec.speculation.method, facts["target"], facts.get("draft")
     refusals = _next_token_layers(target) if method == "MTP" else []
+    refusals = refusals or architecture_refusals(spec, resolution, facts)
     if resolution.backend != "TensorRTEngine":
         refusals += task_refusals(facts)
         refusals += _length(spec, target)

@@ -23,8 +23,7 @@ _CONVERTED_MEDUSA = "medusa"
 def vllm_refusals(spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[str, ModelFacts]) -> list[Refusal]:
     """What the release's vLLM can't do with these models."""
     method, target, draft = spec.speculation.method, facts["target"], facts.get("draft")
-    refusals = _architectures(spec, resolution, facts)
-    refusals += _medusa(resolution, draft) if method == "Medusa" and draft else []
+    refusals = _medusa(resolution, draft) if method == "Medusa" and draft else []
     refusals += _rounds(resolution, target) if method == "MTP" else []
     return refusals + _cache(spec, resolution, facts)
 
@@ -60,28 +59,6 @@ def _rounds(resolution: Resolution, target: ModelFacts) -> list[Refusal]:
         f"{'' if once else f' and no multiple of {layers}'}: set it to {layers if once else tokens // layers * layers}"
     )
     return [Refusal(reason="OptionContradiction", path="spec.speculation.maxDraftTokens", message=message)]
-
-
-def _architectures(
-    spec: SpeculativeModelSpec, resolution: Resolution, facts: Mapping[str, ModelFacts]
-) -> list[Refusal]:
-    """Targets and heads whose architecture the release's vLLM does not know for the method."""
-    version = resolution.release.version_for("VLLM")
-    found = []
-    for known in known_architectures("VLLM", spec.speculation.method):
-        fact = facts.get(known.role)
-        if fact is None or known.knows(fact.architecture, fact.model_type, version=version):
-            continue
-        use = "targets" if known.role == "target" else "heads"
-        first = known.first(fact.architecture, fact.model_type)
-        remedy = f"from vLLM {first} on it is: name a newer release in runtime.release" if first else "nor in any other"
-        message = (
-            f"{fact.architecture}{f' ({fact.model_type})' if fact.model_type else ''} is not among the {use} of "
-            f"{spec.speculation.method} in vLLM {version} of release {resolution.release.name}; {remedy}, or name "
-            f"another {known.role}, backend or method"
-        )
-        found.append(Refusal(reason="UnsupportedArchitecture", path=f"spec.{known.role}.source", message=message))
-    return found
 
 
 def _medusa(resolution: Resolution, draft: ModelFacts) -> list[Refusal]:

@@ -43,6 +43,8 @@ class KnownArchitectures(ApiModel):
     """Whose architecture it is."""
     since: Version
     """The first version that looks at it."""
+    newest: Version
+    """The newest version that was read; newer ones are left to judge by themselves."""
     prefix: str = ""
     """What a head's class adds before an architecture that does not name the method."""
     families: list[Families] = []
@@ -59,7 +61,8 @@ class KnownArchitectures(ApiModel):
 
     def knows(self, architecture: str, model_type: str, *, version: str) -> bool:
         """Whether a version knows an architecture of a family; an empty family is not looked at."""
-        if not at_least(version, self.since) or (self.role == "draft" and _MODEL_CLASS not in architecture):
+        judged = numbers(self.since) <= numbers(version) <= numbers(self.newest)
+        if not judged or (self.role == "draft" and _MODEL_CLASS not in architecture):
             return True
         rows = [row for row in self.families if at_least(version, row.since)]
         parts = rows[-1].parts if rows else None

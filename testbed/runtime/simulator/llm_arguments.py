@@ -29,12 +29,14 @@ class SpeculationArguments:
         max_draft_len: tokens drafted at a time.
         directory: of the draft model or head; None where the method needs none.
         pool: the n-gram pool's rules; read for `NGram` alone.
+        own_layers: architectures whose own layers the release drafts with; read for `MTP` alone.
     """
 
     method: str
     max_draft_len: int
     directory: Path | None = None
     pool: PoolRules = field(default_factory=PoolRules)
+    own_layers: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,7 @@ def _speculation(fields: Any, known: KnownKeys) -> SpeculationArguments | None:
         max_draft_len=fields.get(key, kind.positive.get(key)),
         directory=Path(str(paths[0])) if paths else None,
         pool=PoolRules(**{name: fields[name] for name in _NGRAM_FIELDS if name in fields}),
+        own_layers=known.own_layers,
     )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from testbed.runtime.inference.drafters import DraftModelDrafter, Eagle3Drafter
 from testbed.runtime.inference.eagle3 import Eagle3Head
-from testbed.runtime.inference.llama import LlamaModel
+from testbed.runtime.inference.llama import LlamaModel, read_json
 from testbed.runtime.inference.mtp import MultiTokenDrafter, MultiTokenLayer
 from testbed.runtime.inference.ngram import NGramPoolDrafter
 from testbed.runtime.simulator.errors import ParameterError
@@ -30,7 +30,11 @@ def make_drafter(arguments: LLMArguments, target: LlamaModel) -> Drafter | None:
     if speculation.method == "NGram":
         return NGramPoolDrafter(length, speculation.pool)
     if speculation.method == "MTP":
-        return MultiTokenDrafter(MultiTokenLayer.load(arguments.model, target), length)
+        layer = MultiTokenLayer.load(arguments.model, target)
+        architectures = read_json(arguments.model / "config.json")["architectures"]
+        if speculation.own_layers.isdisjoint(architectures):
+            raise ParameterError(f"{', '.join(architectures)} is not supported for MTP")
+        return MultiTokenDrafter(layer, length)
     return _with_draft(speculation, target)
 
 

@@ -42,6 +42,7 @@ class KnownKeys:
         speculative_config: below that key, whatever its `decoding_type`.
         decoding_types: by the parser's name.
         ignores: whether unknown keys of sections change nothing, silently.
+        own_layers: architectures whose own next-token layers it drafts with.
     """
 
     version: str
@@ -50,6 +51,7 @@ class KnownKeys:
     speculative_config: Mapping[str, str]
     decoding_types: Mapping[str, DecodingType]
     ignores: bool
+    own_layers: frozenset[str]
 
     @classmethod
     def read(cls, version: str = TENSORRT_LLM_VERSION) -> KnownKeys:
@@ -69,6 +71,9 @@ class KnownKeys:
             speculative_config=fields(rows, "speculative_config"),
             decoding_types={name: _type(method, kind) for method, kind in types.items() for name in kind["names"]},
             ignores=next(row["unknownKeys"] for row in reversed(rows) if "unknownKeys" in row) == "ignored",
+            own_layers=frozenset(
+                name for row in declared_up_to("llm_api/models.yaml", version) for name in row["ownLayers"]
+            ),
         )
 
 

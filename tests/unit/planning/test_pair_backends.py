@@ -23,6 +23,23 @@ def refused(method: str, draft: ModelFacts | None = None, **changes: Any) -> lis
     return [(refusal.reason, refusal.path, refusal.message) for refusal in caught.value.refusals]
 
 
+@pytest.mark.parametrize(
+    ("architecture", "remedy"),
+    [
+        ("Glm4MoeForCausalLM", "from TensorRT-LLM 1.2.0 on it is: name a newer release in runtime.release"),
+        ("MiMoForCausalLM", "nor in any other"),
+    ],
+)
+def test_the_llm_api_drafts_with_the_layers_of_targets_that_its_version_knows(architecture: str, remedy: str) -> None:
+    target = facts(architecture=architecture, model_type="", next_token_layers=1)
+    message = (
+        f"{architecture} is not among the targets of MTP in TensorRT-LLM 1.1.0 of release 26.02; {remedy}, or name "
+        "another target, backend or method"
+    )
+
+    assert refused("MTP", target=target, **LLM_API) == [("UnsupportedArchitecture", "spec.target.source", message)]
+
+
 @pytest.mark.parametrize("backend", [LLM_API, VLLM])
 def test_longer_texts_than_the_target_s_context_are_refused(backend: dict[str, Any]) -> None:
     target = facts(context_length=4096)

@@ -24,7 +24,7 @@ FITTING: dict[str, tuple[str, ModelFacts | None, Json, tuple[str, str]]] = {
     "MTP": (
         "MTP",
         None,
-        {"target": facts(next_token_layers=1)},
+        {"target": facts(architecture="DeepseekV3ForCausalLM", next_token_layers=1)},
         ("NoDraft", "the target's own next-token layers (1) draft"),
     ),
     "a draft with the target's tokens": (

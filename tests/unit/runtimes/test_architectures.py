@@ -75,5 +75,10 @@ def test_the_first_version_that_drafts_with_a_target_s_own_layers_is_told(archit
     assert known.first(architecture, "") == first
 
 
+def test_a_version_newer_than_those_that_were_read_judges_by_itself() -> None:
+    assert not knows("MTP", "target", "0.27.1", "NovelForCausalLM")
+    assert knows("MTP", "target", "0.28.0", "NovelForCausalLM")
+
+
 def test_a_method_that_no_list_speaks_of_takes_every_architecture() -> None:
     assert known_architectures("VLLM", "NGram") == []

@@ -21,7 +21,7 @@ METHODS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture
 def load(models: Path, gpus: dict[str, str]) -> Any:
-    def run(target: str = "tiny-llama", **speculation: Any) -> SimulatedLLM:
+    def run(target: str = "tiny-llama", *, version: str = "1.1.0", **speculation: Any) -> SimulatedLLM:
         if "speculative_model_dir" in speculation:
             speculation["speculative_model_dir"] = str(models / speculation["speculative_model_dir"])
         document: dict[str, Any] = {
@@ -29,15 +29,17 @@ def load(models: Path, gpus: dict[str, str]) -> Any:
             "triton_config": {"max_batch_size": 0, "decoupled": False},
             "speculative_config": speculation or None,
         }
-        return SimulatedLLM(parse_arguments(document, KnownKeys.read()), gpus)
+        return SimulatedLLM(parse_arguments(document, KnownKeys.read(version)), gpus)
 
     return run
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_each_method_drafts_and_changes_no_answer(load: Any, method: str) -> None:
-    target = "tiny-llama-mtp" if method == "MTP" else "tiny-llama"
-    done = load(target, decoding_type=method, **METHODS[method]).complete(QUESTION, Sampling(max_tokens=48))
+    target, version = ("tiny-llama-mtp", "1.2.1") if method == "MTP" else ("tiny-llama", "1.1.0")
+    done = load(target, version=version, decoding_type=method, **METHODS[method]).complete(
+        QUESTION, Sampling(max_tokens=48)
+    )
     assert (done.text, done.drafted >= done.accepted > 0) == (ANSWER, True)
 
 
@@ -50,6 +52,11 @@ def test_a_public_pool_knows_the_answer_the_second_time(load: Any) -> None:
 def test_multi_token_prediction_needs_a_target_with_the_layer(load: Any) -> None:
     with pytest.raises(ParameterError, match="num_nextn_predict_layers is not set"):
         load(decoding_type="MTP", num_nextn_predict_layers=1)
+
+
+def test_a_release_drafts_with_the_layers_of_architectures_that_it_knows(load: Any) -> None:
+    with pytest.raises(ParameterError, match="Glm4MoeForCausalLM is not supported for MTP"):
+        load("tiny-llama-mtp", version="1.1.0", decoding_type="MTP", num_nextn_predict_layers=1)
 
 
 def test_a_pair_that_does_not_fit_is_refused_at_the_start(load: Any) -> None:
