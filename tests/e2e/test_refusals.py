@@ -27,10 +27,20 @@ pytestmark = [
         ("not-granted", "GatedModel"),
     ],
 )
-def test_what_the_hub_refuses_stops_with_its_reason_after_one_job(place: Place, name: str, reason: str) -> None:
+def test_what_the_hub_refuses_stops_with_its_reason(place: Place, name: str, reason: str) -> None:
     model = place.until_condition(name, "Stalled", "True", reason)
     assert condition(model, "ModelsCached")["reason"] == reason
-    assert len(place.jobs(place.artifact(name, "target")["name"])) == 1
+
+
+def test_what_the_hub_refuses_without_a_token_is_asked_for_once(place: Place) -> None:
+    place.until_condition("gated", "Stalled", "True")
+    assert len(place.jobs(place.artifact("gated", "target")["name"])) == 1
+
+
+def test_what_the_hub_refuses_with_a_token_keeps_no_more_than_two_jobs(place: Place) -> None:
+    """A corrected Secret is found by asking again; of the Jobs that ended, the youngest stays."""
+    place.until_condition("bad-token", "Stalled", "True")
+    assert len(place.jobs(place.artifact("bad-token", "target")["name"])) <= 2
 
 
 @pytest.mark.parametrize("name", ["missing", "bad-token", "gated"])

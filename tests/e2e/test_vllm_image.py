@@ -181,7 +181,7 @@ def front_end(root: SimulatorRoot) -> Iterator[RunningServer]:
     command = ["python3", "/opt/tritonserver/python/openai/openai_frontend/main.py", "--backend=vllm"]
     command += ["--model-repository=/front-repository", "--tokenizer=/models/tiny-llama", "--enable-kserve-frontends"]
     command += [f"--openai-port={ports[2]}", f"--kserve-http-port={ports[0]}", f"--kserve-grpc-port={ports[1]}"]
-    with root.running("front", ports, [*command, *EXPLICIT], environment={}) as server:
+    with root.running("front", ports, command, environment={}) as server:
         server.wait_until_ready("pair")
         server.wait_until(f"http://127.0.0.1:{ports[2]}/health/ready")
         yield server

@@ -119,7 +119,9 @@ async def _works_where_it_may(operator: InProcessOperator, granted: Scene, lacki
     await granted.apply("base", baseline())
     await lacking.apply("base", baseline())
     await granted.until_ready("base")
-    said = await until_said(operator, f"create/get/list/watch jobs.batch in namespace {lacking.namespace}.")
+    said = await until_said(
+        operator, f"create/delete/get/list/patch/watch jobs.batch in namespace {lacking.namespace}."
+    )
     assert "leases" not in said
     model = await lacking.until_condition("base", "ModelsCached", "False", reason="OperatorForbidden")
     assert f"jobs.batch in namespace {lacking.namespace}" in condition(model, "ModelsCached")["message"]

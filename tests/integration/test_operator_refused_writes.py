@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.controlplane, pytest.mark.asyncio(loop_scope="module")]
 
 QUOTAS = ResourceType("", "v1", "resourcequotas", "ResourceQuota")
-STRANGE = {"affinity": {"nodeAffinity": {"foo": 1}}}
+RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
+STRANGE = {"type": "LoadBalancer", "annotations": {RANGES: "999.0.0.0/8"}}
+"""A network that no rule of the CRD looks into, and that Kubernetes refuses."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -31,7 +33,7 @@ async def no_jobs(operated: Stage) -> AsyncIterator[Scene]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def scene(operated: Stage) -> AsyncIterator[Scene]:
     made = await operated.scene("refused")
-    await made.apply("strange", baseline("testbed/strange", pod=STRANGE))
+    await made.apply("strange", baseline("testbed/strange", service=STRANGE))
     await made.apply("serving", baseline())
     await made.until_ready("serving")
     yield made
@@ -52,10 +54,10 @@ async def test_an_artifact_whose_job_is_forbidden_waits(no_jobs: Scene) -> None:
     assert (status["state"], status["reason"], status.get("attempts", 0)) == ("Pending", "QuotaExceeded", 0)
 
 
-async def test_a_field_that_kubernetes_does_not_have_is_quoted(scene: Scene) -> None:
+async def test_a_value_that_kubernetes_does_not_take_is_quoted(scene: Scene) -> None:
     model = await scene.until_stalled("strange", "SpecRejected")
-    said = condition(model, "ModelsCached")["message"]
-    assert 'unknown field "spec.template.spec.affinity.nodeAffinity.foo"' in said
+    said = condition(model, "Available")["message"]
+    assert "999.0.0.0/8" in said
     assert "correct what the message names under spec.pod" in said
 
 

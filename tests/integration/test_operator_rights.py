@@ -20,6 +20,7 @@ INFORMED = {("speculativemodels", ""), ("modelartifacts", ""), *((plural, "") fo
 UNCOUNTED = {
     # The informer's own requests are not among the counted ones.
     *((verb, plural) for verb in ("list", "watch") for plural, _ in INFORMED),
+    ("watch", "endpointslices"),
     # An Event that happens again is counted up after five minutes.
     ("patch", "events"),
     # The sixth revision of a model is removed.

@@ -6,6 +6,7 @@ A subcommand's module has `command`, a click command that returns the exit code.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from importlib import metadata
 from typing import TYPE_CHECKING, Final
@@ -87,5 +88,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise
     except OSError as error:
         click.echo(f"the output can't be written: {error.strerror}", err=True)
+        _drop_output()
         return UNUSABLE
     return int(code or 0)
+
+
+def _drop_output() -> None:
+    """Send what is still buffered nowhere: the interpreter would try to write it at its end, and fail with a 120."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
