@@ -65,10 +65,14 @@ def check_document(document: Mapping[str, Any], *, written: Written = unwritten)
     model = _model_of(document)
     if model is None:
         known = ", ".join(resource.kind for resource in KINDS)
-        return [Finding("kind", f"must be one of {known}; it is {document.get('kind')!r}")]
+        return [Finding("kind", _wrong(f"one of {known}", document.get("kind")))]
     if document.get("apiVersion") != API_VERSION:
-        return [Finding("apiVersion", f"must be {API_VERSION}; it is {document.get('apiVersion')!r}")]
+        return [Finding("apiVersion", _wrong(API_VERSION, document.get("apiVersion")))]
     return _check(model, as_stored(document), written)
+
+
+def _wrong(wanted: str, value: Any) -> str:
+    return f"required, but missing: must be {wanted}" if value is None else f"must be {wanted}; it is {value!r}"
 
 
 def _model_of(document: Mapping[str, Any]) -> type[ApiModel] | None:

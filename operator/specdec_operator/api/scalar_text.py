@@ -44,7 +44,7 @@ def key_text(key: Scalar) -> str:
     """The text that a key of a map becomes."""
     if isinstance(key, bool):
         return "true" if key else "false"
-    return str(key)
+    return str(int(key)) if isinstance(key, float) and key.is_integer() else str(key)
 
 
 def surprise(text: str) -> str:

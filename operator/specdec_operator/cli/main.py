@@ -5,6 +5,7 @@ A subcommand's module has `command`, a click command that returns the exit code.
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import os
 import sys
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from specdec_operator.cli.errors import CommandLineError
+from specdec_operator.cli.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,6 +42,14 @@ class _Subcommands(click.Group):
         module = importlib.import_module(f"specdec_operator.cli.{cmd_name}")
         command: click.Command = module.command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        near = difflib.get_close_matches(args[0], _SUBCOMMANDS, n=1)
+        if args[0] not in _SUBCOMMANDS and near:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]}?")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -82,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except CommandLineError as error:
-        click.echo(str(error), err=True)
+        say(*str(error).splitlines(), error=True)
         return UNUSABLE
     except BrokenPipeError:
         raise

@@ -18,6 +18,7 @@ from specdec_operator.cli.documents import Manifest, read_objects
 from specdec_operator.cli.errors import CommandLineError, UnreadableFileError
 from specdec_operator.cli.facts import inspect_models, joined, read_facts_file
 from specdec_operator.cli.output import as_yaml
+from specdec_operator.cli.terminal import say
 from specdec_operator.planning.refusal import Refused
 from specdec_operator.planning.remarks import remarks
 from specdec_operator.resources.known import Known
@@ -104,7 +105,7 @@ def _models(files: Sequence[str], *, recursive: bool) -> tuple[list[Manifest], i
     found = list(read_objects(files, recursive=recursive))
     unreadable = [each for each in found if isinstance(each, UnreadableFileError)]
     models = [each for each in found if isinstance(each, Manifest) and each.kind == KIND]
-    _say(*map(str, unreadable))
+    say(*map(str, unreadable), error=True)
     if not models and not unreadable:
         raise CommandLineError(f"{', '.join(files)}: no {KIND} in it")
     return models, UNREADABLE if unreadable else 0
@@ -162,19 +163,19 @@ class _Session:
             model = _model(manifest, self.namespace)
             rendering = self.renderer.render(model, self.sources.of(manifest, model))
         except CommandLineError as error:
-            _say(str(error))
+            say(*str(error).splitlines(), error=True)
             return UNREADABLE
         except _WrongModel as wrong:
-            _say(*(f"{manifest.place}: {line}" for line in wrong.lines))
+            say(*(f"{manifest.place}: {line}" for line in wrong.lines), error=True)
             return REFUSED
         except Refused as refused:
-            _say(*(f"{manifest.place}: {refusal} ({refusal.reason})" for refusal in refused.refusals))
+            say(*(f"{manifest.place}: {refusal} ({refusal.reason})" for refusal in refused.refusals), error=True)
             return REFUSED
         self.objects += rendering.objects
         if rendering.verdict:
-            _say(f"{manifest.place}: {rendering.verdict.reason}: {rendering.verdict.message}")
-        _say(*(f"{manifest.place}: {remark}" for remark in remarks(model.spec)))
-        _say(*(f"{manifest.place}: missing: {what}" for what in rendering.missing))
+            say(f"{manifest.place}: {rendering.verdict.reason}: {rendering.verdict.message}", error=True)
+        say(*(f"{manifest.place}: {remark}" for remark in remarks(model.spec)), error=True)
+        say(*(f"{manifest.place}: missing: {what}" for what in rendering.missing), error=True)
         return MISSING if rendering.missing else 0
 
 
@@ -217,8 +218,3 @@ def _name(document: JsonObject) -> str:
     group = document["apiVersion"].rpartition("/")[0].partition("/")[0]
     kind = document["kind"].lower()
     return f"{kind}.{group}/{document['metadata']['name']}" if group else f"{kind}/{document['metadata']['name']}"
-
-
-def _say(*lines: str) -> None:
-    for line in lines:
-        click.echo(line, err=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import click
 
 from specdec_operator.api.yaml_text import write_yaml
+from specdec_operator.cli.terminal import say
 
 if TYPE_CHECKING:
     from specdec_operator.api.findings import Finding
@@ -54,21 +55,21 @@ class TextReport:
         """Print an object's lines."""
         manifest = verdict.manifest
         if verdict.result == "skipped":
-            click.echo(f"{manifest.place}: skipped: {manifest.kind} is not of specdec.dev")
+            say(f"{manifest.place}: skipped: {manifest.kind} is not of specdec.dev")
         if verdict.result == "valid":
-            click.echo(f"{manifest.place}: valid")
+            say(f"{manifest.place}: valid")
         for found in verdict.findings:
-            click.echo(": ".join(part for part in (manifest.place, found.path, found.message) if part))
+            say(": ".join(part for part in (manifest.place, found.path, found.message) if part))
         for note in verdict.notes:
-            click.echo(f"{manifest.place}: note: {note.path}: {note.message}")
+            say(f"{manifest.place}: note: {note.path}: {note.message}")
 
     def empty(self, file: EmptyFile) -> None:
         """Print that there is nothing to say."""
-        click.echo(f"{file.file}: nothing to validate: the file holds no object")
+        say(f"{file.file}: nothing to validate: the file holds no object")
 
     def unreadable(self, error: UnreadableFileError) -> None:
         """Print an error."""
-        click.echo(str(error), err=True)
+        say(str(error), error=True)
 
     def end(self) -> None:
         """Print nothing more."""

@@ -30,12 +30,8 @@ if TYPE_CHECKING:
     from specdec_operator.planning.refusal import Refusal
 
 INVALID, UNREADABLE = 1, 2
-_DEFAULTS: Final = {
-    "StorageRequired": "valid only where the operator has a default store (storage in its configuration); or name one",
-    "GpuProductRequired": "valid only where the operator has a default GPU product (gpuProduct in its configuration); "
-    "or name one",
-}
-"""What an operator may have a default for, by the reason of what is refused without."""
+_DEFAULTS: Final = {"StorageRequired": "storage", "GpuProductRequired": "gpuProduct"}
+"""The field of the operator's configuration that has the default, by the reason of what is refused without."""
 _FOLLOWS_FROM_RULES: Final = frozenset({"MethodNotInRelease"})
 """What an object that puts a method on the wrong backend is refused for, too."""
 
@@ -68,9 +64,13 @@ class Admission:
             return (), ()
         found = refusals(model, table=self.table, configuration=self.configuration)
         settled = () if self.strict else tuple(r for r in found if r.reason in _DEFAULTS)
-        needed = (Finding(r.path, _DEFAULTS[r.reason], r.reason) for r in settled)
+        needed = (Finding(r.path, _left_out(r), r.reason) for r in settled)
         notes = (*needed, *(Finding(remark.path, remark.message) for remark in remarks(model.spec)))
         return tuple(_beside(said, (r for r in found if r not in settled))), notes
+
+
+def _left_out(refusal: Refusal) -> str:
+    return f"left out, so the operator's configuration must have a default ({_DEFAULTS[refusal.reason]})"
 
 
 def _beside(said: Collection[Finding], found: Iterable[Refusal]) -> Iterable[Finding]:

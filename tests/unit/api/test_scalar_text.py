@@ -65,7 +65,9 @@ def test_what_go_yaml_reads_as_text_is_text(text: str) -> None:
     assert meaning(text) == text
 
 
-@pytest.mark.parametrize(("key", "text"), [(True, "true"), (False, "false"), (8, "8"), (25.1, "25.1"), ("a", "a")])
+@pytest.mark.parametrize(
+    ("key", "text"), [(True, "true"), (False, "false"), (8, "8"), (25.1, "25.1"), (89.0, "89"), ("a", "a")]
+)
 def test_a_key_becomes_text(key: str | bool | float, text: str) -> None:  # noqa: FBT001  a key is what it is
     assert key_text(key) == text
 

@@ -50,6 +50,19 @@ def test_a_command_line_that_is_not_understood_exits_with_2(
     assert capsys.readouterr().err.startswith("Usage: specdec")
 
 
+def test_a_command_that_is_nearly_one_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["valdate"]) == 2
+    assert "Did you mean validate?" in capsys.readouterr().err
+
+
+def test_what_would_steer_the_terminal_is_written_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "model.yaml"
+    file.write_text(MODEL.replace("baseline", '"a\\u001b[31m\\u0007\\u009b"'))
+
+    assert main(["validate", str(file)]) == 1
+    assert capsys.readouterr().out.startswith(f"{file}:a\\x1b[31m\\x07\\x9b: metadata.name: ")
+
+
 def test_no_command_shows_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
     said = capsys.readouterr()

@@ -206,7 +206,7 @@ def test_what_the_operator_may_have_a_default_for_is_noted(file: Path, capsys: p
     file.write_text(f"{WITHOUT_STORE}  runtime: {{backend: TensorRTEngine}}\n")
 
     assert main(["validate", str(file)]) == 0
-    assert [line.rpartition(": valid only where")[0] or line for line in lines(capsys)] == [
+    assert [line.rpartition(": left out, so")[0] or line for line in lines(capsys)] == [
         f"{file}:baseline: valid",
         f"{file}:baseline: note: spec.placement.gpu.product",
         f"{file}:baseline: note: spec.storage",
