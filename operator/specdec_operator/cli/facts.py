@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, ValidationError
 
 from specdec_operator.api.findings import as_stored, check_model
 from specdec_operator.api.model import ApiModel
+from specdec_operator.api.v1alpha1.model_artifact import ModelArtifactStatus
 from specdec_operator.api.v1alpha1.model_facts import DataSetFacts, ModelFacts
 from specdec_operator.api.v1alpha1.scalars import Digest, ObjectName
 from specdec_operator.cli.documents import read_documents
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from specdec_operator.api.v1alpha1.source import ModelSource
     from specdec_operator.api.v1alpha1.speculative_model import SpeculativeModelSpec
+    from specdec_operator.cli.documents import Manifest
 
 ROLES: Final = ("target", "draft")
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
@@ -74,9 +76,12 @@ def read_facts_file(file: str, *, spec: SpeculativeModelSpec | None = None) -> K
         FactsError: It holds something else, or the facts of another model.
     """
     documents = read_documents(file)
+    if documents and all(document.kind == "ModelArtifact" for document in documents):
+        return Known(artifacts=dict(_artifact(document) for document in documents))
     if len(documents) != 1:
         raise FactsError(
-            f"{file}: give one document with target, draft, targetCalibration, draftCalibration, engines and assembly"
+            f"{file}: give ModelArtifacts, or one document with target, draft, targetCalibration, draftCalibration, "
+            "engines and assembly"
         )
     content: dict[str, Any] = as_stored(documents[0].content)
     if findings := check_model(FactsFile, content, written=documents[0].document.written):
@@ -85,6 +90,15 @@ def read_facts_file(file: str, *, spec: SpeculativeModelSpec | None = None) -> K
     if spec and (others := list(_of_others(facts, spec))):
         raise FactsError(f"{file}: the facts of another model: {'; '.join(others)}")
     return _known(facts)
+
+
+def _artifact(document: Manifest) -> tuple[str, ModelArtifactStatus]:
+    try:
+        return document.name, ModelArtifactStatus.model_validate(as_stored(document.content.get("status") or {}))
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        place = ".".join(map(str, ("status", *wrong["loc"])))
+        raise FactsError(f"{document.place}: {place}: {wrong['msg']}") from error
 
 
 def _known(facts: FactsFile) -> Known:

@@ -46,8 +46,8 @@ KIND: Final = "SpeculativeModel"
 @click.option(
     "--facts",
     metavar="FILE",
-    help="What models and Jobs said (examples/facts/ has one for each example). A directory: NAME.yaml for each model, "
-    "or a file named like the manifest.",
+    help="What models and Jobs said: a file as in examples/facts/, or a cluster's ModelArtifacts. A directory holds "
+    "NAME.yaml for each model, or a file named like the manifest.",
 )
 @click.option(
     "--model-files",

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 from specdec_operator.api.v1alpha1.model_facts import DataSetFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from specdec_operator.api.v1alpha1.model_artifact import ModelArtifactStatus
     from specdec_operator.api.v1alpha1.model_facts import ModelFacts
     from specdec_operator.planning.artifact_request import ArtifactRequest
     from specdec_operator.planning.steps import ContentStep
@@ -29,6 +30,7 @@ class Known:
         assembly: Digest of the assembled model repository; empty if unknown.
         shared_claims: Claims that many nodes mount at a time; other claims are taken to be of one node, as the
             store's is unless the spec asks for more.
+        artifacts: What ModelArtifacts of a cluster say, by their names: it is taken where nothing else is given.
     """
 
     models: Mapping[str, ModelFacts] = field(default_factory=dict)
@@ -36,6 +38,21 @@ class Known:
     engines: Mapping[str, str] = field(default_factory=dict)
     assembly: str = ""
     shared_claims: frozenset[str] = frozenset()
+    artifacts: Mapping[str, ModelArtifactStatus] = field(default_factory=dict)
+
+    def with_artifacts(self, requests: Iterable[ArtifactRequest]) -> Known:
+        """The same with what the artifacts of a model say."""
+        said = {r.role: self.artifacts[r.name] for r in requests if r.name in self.artifacts}
+        models = {role: status.facts for role, status in said.items() if status.facts}
+        data_sets = {role: status.data_set for role, status in said.items() if status.data_set}
+        digests = {role: status.digest for role, status in said.items() if status.digest}
+        return replace(
+            self,
+            models={**models, **self.models},
+            data_sets={**data_sets, **self.data_sets},
+            engines={**digests, **self.engines},
+            assembly=self.assembly or digests.get("assembly", ""),
+        )
 
 
 @dataclass(frozen=True)

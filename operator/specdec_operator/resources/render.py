@@ -73,6 +73,7 @@ class Renderer:
         resolution = admit(model, table=self.table, configuration=self.configuration, refresh=refresh)
         content = acquire_content(model.spec, resolution, configuration=self.configuration, refresh=refresh)
         objects = [*_store(model, resolution), *self._artifacts(model, content.requests)]
+        known = known.with_artifacts(content.requests)
         missing = missing_facts(content, known)
         if missing:
             return Rendering(objects=tuple(objects), missing=tuple(map(str, missing)))
@@ -87,6 +88,7 @@ class Renderer:
     ) -> Rendering:
         """What follows a pair that fits."""
         single_node = engines.claims - known.shared_claims - _shared_store(engines.content.resolution)
+        known = known.with_artifacts((*engines.requests, engines.serving(digests={}, single_node=()).assembly))
         known, digests = with_digests(engines.requests, known)
         plan = engines.serving(digests=known.engines, single_node=single_node)
         everything = (*missing, *digests)

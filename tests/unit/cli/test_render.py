@@ -162,6 +162,40 @@ def test_facts_that_name_another_model_are_refused(
     assert (code, said in error) == (2, True)
 
 
+def artifacts(objects: list[dict[str, Any]], facts: dict[str, Any]) -> str:
+    """ModelArtifacts as a cluster has them, of what is rendered with facts."""
+    made = [document for document in objects if document["kind"] == "ModelArtifact"]
+    said = ({"facts": facts["target"]}, {"digest": facts["assembly"]})
+    items = [{**document, "status": {"state": "Ready", **status}} for document, status in zip(made, said, strict=True)]
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+
+
+def test_the_artifacts_of_a_cluster_are_facts(command: Command, tmp_path: Path) -> None:
+    facts = yaml.safe_load(FACTS.read_text())
+    facts["target"].pop("source")
+    objects = command(EXAMPLE, "--facts", FACTS)[1]
+    file = tmp_path / "artifacts.json"
+    file.write_text(artifacts(objects, facts))
+
+    assert command(EXAMPLE, "--facts", file)[:2] == (0, objects)
+
+
+def test_the_artifacts_of_another_model_are_not_facts(command: Command, baseline: Path, tmp_path: Path) -> None:
+    file = tmp_path / "artifacts.json"
+    file.write_text(artifacts(command(EXAMPLE, "--facts", FACTS)[1], yaml.safe_load(FACTS.read_text())))
+    code, _, said = command(baseline, "--facts", file)
+
+    assert (code, "missing: the target's facts: status.facts of the ModelArtifact model-" in said) == (3, True)
+
+
+def test_wrong_artifacts_are_named(command: Command, tmp_path: Path) -> None:
+    file = tmp_path / "artifacts.yaml"
+    file.write_text("kind: ModelArtifact\nmetadata: {name: model-a}\nstatus: {facts: {layers: many}}\n")
+    code, _, said = command(EXAMPLE, "--facts", file)
+
+    assert (code, said.startswith(f"{file}:model-a: status.facts.")) == (2, True)
+
+
 def test_a_pair_that_fits_says_so_on_standard_error(command: Command) -> None:
     example = EXAMPLE.with_name("eagle3-llama-3.1-8b.yaml")
     code, _, said = command(example, "--facts", FACTS.with_name(example.name))
