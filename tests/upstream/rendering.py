@@ -32,11 +32,13 @@ class Case:
 
     Attributes:
         name: Its name in `cases.yaml`.
+        example: The one of examples/ that it is made from.
         document: The SpeculativeModel.
         facts: What its models say of themselves.
     """
 
     name: str
+    example: str
     document: Json
     facts: Json
 
@@ -150,6 +152,7 @@ def _case(row: Mapping[str, Any]) -> Case:
     facts = _read(EXAMPLES / "facts" / f"{example}.yaml")
     return Case(
         name=row.get("name", example),
+        example=example,
         document=_patched(document, {"spec": row.get("spec", {})}),
         facts=_patched(facts, row.get("facts", {})),
     )

@@ -16,9 +16,9 @@ from testbed.runtime.simulator.release import LOG_PREFIX, VLLM_VERSION
 from testbed.runtime.simulator.triton_models.vllm_metrics import EngineMetrics
 from testbed.runtime.simulator.triton_models.vllm_stream import StreamedAnswer
 from testbed.runtime.simulator.triton_models.vllm_tensors import (
-    INPUTS,
     OUTPUTS,
     Asked,
+    inputs,
     parse_request,
     refusal,
     response,
@@ -42,8 +42,8 @@ class TritonPythonModel:
     @staticmethod
     def auto_complete_config(config: Any) -> Any:
         """Add inputs, outputs, policy and batch size; not called with --disable-auto-complete-config."""
-        for tensor in INPUTS:
-            config.add_input({**tensor})
+        for asked in inputs(os.environ):
+            config.add_input(asked)
         for tensor in OUTPUTS:
             config.add_output({**tensor})
         config.set_model_transaction_policy({"decoupled": True})

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import triton_python_backend_utils as pb_utils  # type: ignore[import-not-found]  # Triton brings it
 
+from testbed.runtime.simulator.contracts import declared
 from testbed.runtime.simulator.errors import RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 _FLAGS: Final = (
     "stream",
@@ -21,12 +22,6 @@ _FLAGS: Final = (
     "return_logprobs",
     "return_num_input_tokens",
     "return_num_output_tokens",
-)
-INPUTS: Final[tuple[Mapping[str, Any], ...]] = (
-    {"name": "text_input", "data_type": "TYPE_STRING", "dims": [1]},
-    {"name": "image", "data_type": "TYPE_STRING", "dims": [-1], "optional": True},
-    {"name": "sampling_parameters", "data_type": "TYPE_STRING", "dims": [1], "optional": True},
-    *({"name": name, "data_type": "TYPE_BOOL", "dims": [1], "optional": True} for name in _FLAGS),
 )
 OUTPUTS: Final[tuple[Mapping[str, Any], ...]] = (
     {"name": "text_output", "data_type": "TYPE_STRING", "dims": [-1]},
@@ -57,6 +52,18 @@ class Asked:
     returned: frozenset[str]
 
 
+def inputs(environment: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """The inputs that the played release's backend adds to a model's configuration.
+
+    Raises:
+        ParameterError: nothing is known of that release.
+    """
+    known = declared("vllm/backend.yaml", environment)
+    for name, kind in known["inputs"].items():
+        dims, optional = [-1] if name == "image" else [1], name not in known["required"]
+        yield {"name": name, "data_type": f"TYPE_{kind}", "dims": dims, "optional": optional}
+
+
 def parse_request(request: Any) -> Asked:
     """Read a request's tensors.
 
@@ -81,10 +88,10 @@ def parse_request(request: Any) -> Asked:
 def response(outputs: Mapping[str, Any], asked: Asked) -> Any:
     """Return a response with the text and what else was asked for."""
     tensors = []
-    for declared in OUTPUTS:
-        name = str(declared["name"])
+    for output in OUTPUTS:
+        name = str(output["name"])
         if name in outputs and (name == "text_output" or f"return_{name}" in asked.returned):
-            tensors.append(pb_utils.Tensor(name, _array(outputs[name], str(declared["data_type"]))))
+            tensors.append(pb_utils.Tensor(name, _array(outputs[name], str(output["data_type"]))))
     return pb_utils.InferenceResponse(tensors)
 
 
