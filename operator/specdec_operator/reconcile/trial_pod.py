@@ -33,7 +33,7 @@ async def try_pod(api: KubernetesApi, wanted: JsonObject, *, running: JsonObject
 
     Raises:
         Forbidden: a class, an account or room in a quota is missing, or another rule refuses the pod.
-        Invalid: the pod is none that Kubernetes takes.
+        Invalid: Kubernetes does not accept the pod.
         BadRequest: the same.
     """
     template, leaving = wanted["spec"]["template"], running["spec"]["template"]
